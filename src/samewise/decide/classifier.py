@@ -1,0 +1,195 @@
+"""A scikit-learn classifier from any learner or form and a neighbor rule."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from samewise._typing import Array, Indices, Matrix
+from samewise.decide.rules import sum_closeness, vote
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form
+from samewise.search import ClassIndex, Index
+
+__all__ = ["KNNClassifier"]
+
+_FLOATS = [np.float64, np.float32]
+
+
+class KNNClassifier(ClassifierMixin, BaseEstimator):
+    """Classify by the nearest training examples under a learned, given or Euclidean metric.
+
+    Parameters
+    ----------
+    metric : Form, learner or None, default=None
+        None is the Euclidean distance. A learner that has no ``metric_`` yet is cloned and fitted
+        on the training data. A learner that has one is used as it is, without fitting it again;
+        note that `sklearn.base.clone`, and so cross-validation, hands over unfitted learners.
+    n_neighbors : int, default=3
+        Neighbors that vote; for "sknn", neighbors in each class.
+    rule : {"knn", "sknn"}, default="knn"
+        "knn": majority of the nearest; on a tie the farthest are left out until it breaks.
+        "sknn": the class with the largest sum of closeness to its own nearest members.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    metric_ : Form or None
+        The form in use; None is the Euclidean distance.
+    learner_ : estimator
+        The learner behind ``metric_``, if there is one.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if the training data has string column names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.decide import KNNClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KNNClassifier(n_neighbors=5).fit(X[::2], y[::2])
+    >>> model.predict([[5.0, 3.5, 1.5, 0.2], [6.0, 3.0, 5.5, 2.0]])
+    array([0, 2])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "metric": [None, Form, HasMethods("fit")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "rule": [StrOptions({"knn", "sknn"})],
+    }
+
+    def __init__(self, metric: Any = None, n_neighbors: int = 3, rule: str = "knn") -> None:
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.rule = rule
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Matrix, y: ArrayLike) -> Self:
+        """Learn the metric if it is not learned yet, and store the training examples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
+        check_classification_targets(y)
+        self.classes_, self._labels = np.unique(y, return_inverse=True)
+        self._check_n_neighbors(X.shape[0])
+        self._set_metric(X, y)
+        self._rows = X
+        self._index = Index(self.metric_, X)
+        if self.rule == "sknn":
+            self._class_index = ClassIndex(self.metric_, X, self._labels)
+        return self
+
+    def _set_metric(self, X: Matrix, y: ArrayLike) -> None:
+        if self.metric is None or isinstance(self.metric, Form):
+            self.metric_ = self.metric
+            return
+        fitted = hasattr(self.metric, "metric_")
+        self.learner_ = self.metric if fitted else clone(self.metric).fit(X, y)
+        self.metric_ = self.learner_.metric_
+
+    def _check_n_neighbors(self, n: int) -> None:
+        if self.n_neighbors > n:
+            raise InvalidInputError(
+                f"n_neighbors={self.n_neighbors} is more than the training set holds "
+                f"(n_samples = {n}); choose a smaller n_neighbors."
+            )
+        if self.rule == "knn":
+            return
+        sizes = np.bincount(self._labels)
+        if self.n_neighbors > sizes.min():
+            c = int(sizes.argmin())
+            raise InvalidInputError(
+                f"n_neighbors={self.n_neighbors} is more than the class "
+                f"{self.classes_[c].item()!r} has members ({sizes[c]}); rule='sknn' needs that "
+                "many in every class. Choose a smaller n_neighbors."
+            )
+
+    def kneighbors(
+        self,
+        X: Matrix | None = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+    ) -> tuple[Array, Indices] | Indices:
+        """The nearest training examples of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features), optional
+            Without it, the training examples, each without itself.
+        n_neighbors : int, optional
+            By default the ``n_neighbors`` of the classifier.
+        return_distance : bool, default=True
+
+        Returns
+        -------
+        values : ndarray of shape (n, n_neighbors)
+            Distances, ascending, if the metric is a distance; similarities, descending, if it is
+            a similarity. Only if ``return_distance``.
+        indices : ndarray of shape (n, n_neighbors)
+            Row numbers of the training set.
+        """
+        check_is_fitted(self)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        Q = self._rows if X is None else self._queries(X)
+        closeness, indices = self._index.query(Q, k, exclude_self=X is None)
+        if not return_distance:
+            return indices
+        is_distance = self.metric_ is None or self.metric_.is_distance
+        # 0 − closeness and not −closeness: no negative zeros.
+        return (0 - closeness if is_distance else closeness), indices
+
+    def predict(self, X: Matrix) -> NDArray[Any]:
+        """The class of each row: ndarray of shape (n,)."""
+        winners, _ = self._decide(X)
+        return self.classes_[winners]
+
+    def predict_proba(self, X: Matrix) -> Array:
+        """Class probabilities of each row: ndarray of shape (n, n_classes), in ``classes_`` order.
+
+        "knn": the fractions of the votes after ties are broken. "sknn": softmax of the mean
+        closeness to the nearest members of each class; it ranks classes as `predict` does, and is
+        not calibrated.
+        """
+        return self._decide(X)[1]
+
+    def _decide(self, X: Matrix) -> tuple[Indices, Array]:
+        check_is_fitted(self)
+        Q = self._queries(X)
+        if self.rule == "knn":
+            _, indices = self._index.query(Q, self.n_neighbors)
+            return vote(self._labels[indices], len(self.classes_))
+        winners, sums = sum_closeness(self._class_index.query(Q, self.n_neighbors))
+        probabilities = softmax(sums / self.n_neighbors, axis=1)
+        return winners, _with_largest_at(probabilities, winners)
+
+    def _queries(self, X: Matrix) -> Matrix:
+        return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _with_largest_at(probabilities: Array, winners: Indices) -> Array:
+    """Let sums that differ by less than the rounding of the exponential not hide the winner."""
+    hidden = np.flatnonzero(probabilities.argmax(axis=1) != winners)
+    largest = probabilities[hidden].max(axis=1, initial=0)
+    probabilities[hidden, winners[hidden]] = np.nextafter(largest, np.ones_like(largest))
+    return probabilities

@@ -1,0 +1,1 @@
+"""How a matrix moves: directions × step × store × PSD policy × averaging, and the loop."""

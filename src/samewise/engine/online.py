@@ -1,0 +1,247 @@
+"""The loop: examples in, a moved matrix out, by whichever path is fastest; all give the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from samewise._typing import Array
+from samewise.engine.averaging import Average, Spec
+from samewise.engine.directions import Directions
+from samewise.engine.history import History
+from samewise.engine.policy import Cone, Policy, Trace, checked_psd
+from samewise.engine.stores import Symmetric
+from samewise.kernels import blocked, rank_one
+from samewise.kernels.steps import Step, step_size
+
+PATHS = ("auto", "compiled", "blocked", "plain")
+
+SMALL = 128
+"""Up to this dimension the compiled loop beats the block products (make bench)."""
+
+FLOOR = 1.0
+"""The smallest admissible threshold: b ≥ 1 belongs to M ⪰ 0 (POLA §3)."""
+
+
+class Online:
+    """The state of an online learner (M, b) and how it moves.
+
+    Parameters
+    ----------
+    store : Symmetric
+        Where M lives; it is moved in place.
+    b : float
+        The threshold to start from.
+    step : Step
+    psd : "each", "end" or int
+        When M ⪰ 0 and b ≥ 1 are restored.
+    average : str or tuple
+        See `averaging`.
+    tolerance : float
+        An update is made only if |τ| reaches it.
+    path : {"auto", "compiled", "blocked", "plain"}
+        Compiled loop over examples, exact block recursion, or the plain NumPy loop.
+    """
+
+    def __init__(
+        self,
+        store: Symmetric,
+        b: float,
+        step: Step,
+        *,
+        psd: Policy,
+        average: Spec,
+        tolerance: float,
+        path: str,
+    ) -> None:
+        self.store, self.b, self.step = store, b, step
+        self.psd = checked_psd(psd)
+        self.average = Average(average)
+        self.tolerance, self.path = tolerance, path
+        self.history = History()
+        self.cone = Cone()
+
+    @property
+    def floor(self) -> float:
+        """The least b allowed while running."""
+        return FLOOR if self.psd == "each" else -np.inf
+
+    def learn(self, directions: Directions) -> None:
+        """Go through the directions in order."""
+        path = self._path(directions)
+        start = 0
+        while start < len(directions):
+            block = directions.rows(start, start + _block_rows(path, directions))
+            trace = self._advance(path, block)
+            self._record(block, trace)
+            start += trace.done
+
+    def _path(self, directions: Directions) -> str:
+        if self.path == "plain":
+            return "plain"
+        if self.psd == "each":
+            return "cone"
+        if self.path != "auto":
+            return self.path
+        d = directions.V.shape[1]
+        if sp.issparse(directions.V):
+            # Θ(nnz²) scattered accesses against d² at the speed of matrix products.
+            n = max(len(directions), 1)
+            return "compiled" if 8 * directions.V.nnz <= d * n else "blocked"
+        return "compiled" if d <= SMALL or len(directions) < 16 else "blocked"
+
+    def _advance(self, path: str, block: Directions) -> Trace:
+        if path == "cone":
+            return self.cone.advance(
+                self.store,
+                block.dense(np.float64),
+                self.b,
+                self.floor,
+                self.step,
+                self.tolerance,
+            )
+        if path == "plain":
+            return self._plain(block)
+        trace = Trace.empty(len(block))
+        M = self.store.lower
+        rest = (
+            block.sign,
+            block.offset,
+            block.target,
+            block.weight,
+            tuple(self.step),
+            self.tolerance,
+            self.b,
+            self.floor,
+            self._until_projection(),
+            trace.tau,
+            trace.violation,
+            trace.threshold,
+        )
+        if path == "blocked":
+            V = block.dense(M.dtype).V
+            trace.done, trace.b = blocked.recursion(
+                self.store.scores(V), blocked.squared_gram(V), *rest
+            )
+            self.store.add(V[: trace.done], (trace.tau * block.sign)[: trace.done])
+        elif sp.issparse(block.V):
+            V = block.V
+            trace.done, trace.b = rank_one.sparse(
+                M, V.indptr, V.indices.astype(np.uint32), V.data.astype(M.dtype, copy=False), *rest
+            )
+        else:
+            trace.done, trace.b = rank_one.dense(M, block.dense(M.dtype).V, *rest)
+        return trace
+
+    def _plain(self, block: Directions) -> Trace:
+        """The formulas, one example at a time."""
+        V = block.dense(self.store.lower.dtype).V
+        trace = Trace.empty(len(block), V.shape[1])
+        M, b = self.store.matrix, self.b
+        stop = self._until_projection()
+        for i, v in enumerate(V):
+            sq = float(v @ v)
+            p = float(block.target[i] - block.sign[i] * (v @ M @ v) - block.offset[i] * b)
+            norm = sq * sq + block.offset[i] ** 2
+            tau = step_size(p, norm, block.weight[i], *self.step, self.tolerance)
+            trace.violation[i], trace.threshold[i], trace.tau[i] = p, b, tau
+            if tau == 0.0:
+                continue
+            c = tau * block.sign[i]
+            M = M + M.dtype.type(c) * np.outer(v, v)
+            b = max(b + tau * block.offset[i], self.floor)
+            if self.psd == "each" and c < 0:
+                values, vectors = np.linalg.eigh(M)
+                if values[0] < 0:
+                    trace.mu[i], trace.U[i] = -values[0], vectors[:, 0]
+                    M = (vectors * np.maximum(values, 0.0)) @ vectors.T
+            stop -= 1
+            if stop == 0:
+                trace.done = i + 1
+                break
+        self.store.lower, trace.b = np.tril(M), b
+        return trace
+
+    def _until_projection(self) -> int:
+        """Updates left before the next projection is due; −1 for never."""
+        if isinstance(self.psd, str):
+            return -1
+        return self.psd - self.history.updates % self.psd
+
+    def _record(self, block: Directions, trace: Trace) -> None:
+        done = slice(0, trace.done)
+        tau, violation = trace.tau[done], trace.violation[done]
+        margin = block.target[done] - violation
+        # A pair is called similar when vᵀMv ≤ b: on the border, similar is right.
+        mistake = (margin < 0) | ((margin == 0) & (block.sign[done] > 0))
+        self.b = trace.b
+        rows = np.flatnonzero(tau)
+        if self.average.kind != "last":
+            self.average.observe(
+                self.store,
+                trace.done,
+                rows,
+                trace.threshold[rows],
+                trace.b,
+                self._parts(block, trace, rows),
+            )
+        self.history.record(violation, mistake, tau != 0)
+        if not isinstance(self.psd, str) and len(rows) and self.history.updates % self.psd == 0:
+            self._restore()
+
+    def _parts(
+        self, block: Directions, trace: Trace, rows: NDArray[np.intp]
+    ) -> list[tuple[Array, NDArray[np.float64], NDArray[np.intp]]]:
+        V = block.V[rows]
+        if not sp.issparse(V):
+            V = V.astype(self.store.lower.dtype, copy=False)
+        parts = [(V, (trace.tau * block.sign)[rows], np.arange(len(rows)))]
+        projected = np.flatnonzero(trace.mu[rows])
+        if len(projected):
+            parts.append((trace.U[rows[projected]], trace.mu[rows[projected]], projected))
+        return parts
+
+    def _restore(self) -> None:
+        """M ⪰ 0 and b ≥ 1, now."""
+        U, c = self.store.project()
+        before, self.b = self.b, max(self.b, FLOOR)
+        self.average.correct(self.b - before, U, c)
+
+    def solution(self) -> tuple[Array, float]:
+        """The matrix and threshold to hand out: averaged, M ⪰ 0, b ≥ 1."""
+        M, b = self.average.solution(self.store, self.b)
+        handed = Symmetric(M)
+        if self.psd != "each":
+            handed.project()
+        return handed.matrix, max(b, FLOOR)
+
+
+def _block_rows(path: str, directions: Directions) -> int:
+    """Rows a path takes at once: enough to fill the products, few enough to stay in the cache."""
+    d = directions.V.shape[1]
+    if path == "blocked":
+        return 128 if d >= 500 else 64
+    return 64 if path == "cone" else len(directions)
+
+
+def chunks(n: int, d: int) -> Iterator[slice]:
+    """Slices of a run of n examples whose directions take a few megabytes each."""
+    size = max(256, min(2**18 // max(d, 1), 8192))
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def few_threads(d: int) -> AbstractContextManager[object]:
+    """One BLAS thread while blocks are small: two threads then mostly wait for each other."""
+    return nullcontext() if d >= 1024 else _pools().limit(limits=1, user_api="blas")

@@ -1,0 +1,214 @@
+"""When M is brought back to the PSD cone: after each update, after every n-th, or at the end."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from samewise._typing import Array
+from samewise.engine.directions import Directions
+from samewise.engine.stores import Symmetric
+from samewise.exceptions import InvalidInputError
+from samewise.kernels import blocked, cone
+from samewise.kernels.steps import Step, step_size
+
+Policy = str | int
+
+
+def checked_psd(psd: Policy) -> Policy:
+    """`psd` as "each", "end" or a positive number of updates."""
+    if isinstance(psd, str) and psd in ("each", "end"):
+        return psd
+    if isinstance(psd, int | np.integer) and not isinstance(psd, bool) and psd >= 1:
+        return "each" if psd == 1 else int(psd)
+    raise InvalidInputError(
+        "The 'psd' parameter must be 'each', 'end' or an integer of at least 1 (project after so "
+        f"many updates). Got {psd!r} instead."
+    )
+
+
+@dataclass
+class Trace:
+    """What happened in a block: for its `done` first examples, and the b it ended with.
+
+    Example i found `threshold[i]`, violated its constraint by `violation[i]` and moved by `tau[i]`;
+    where M was projected, `mu[i]` U[i] U[i]ᵀ was added.
+    """
+
+    done: int
+    b: float
+    tau: NDArray[np.float64]
+    violation: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+    mu: NDArray[np.float64]
+    U: Array
+
+    @classmethod
+    def empty(cls, n: int, d: int = 0) -> Trace:
+        """Room for n examples; with d, for their projections too."""
+        return cls(n, 0.0, *(np.zeros(n) for _ in range(4)), np.zeros((n, d)))
+
+
+class Cone:
+    """Runs blocks with a projection after every update that needs one (policy "each").
+
+    While M is well inside the cone no step leaves it, and one Cholesky factor of M minus all that
+    the block subtracts proves it for every step of the block: the *calm* regime. Otherwise the
+    block runs through `kernels.cone`, which keeps P = (M + μ₀I)⁻¹ beside M.
+    """
+
+    REFRESH = 300
+    """Updates after which P is inverted anew, against the drift of its own updates."""
+
+    def __init__(self) -> None:
+        self.calm = True
+        self.budget = 0.0
+        self.P: Array | None = None
+        self.mu0 = 0.0
+        self.since = 0
+        self.recent: deque[float] = deque(maxlen=128)
+
+    def advance(
+        self,
+        store: Symmetric,
+        block: Directions,
+        b: float,
+        floor: float,
+        step: Step,
+        tolerance: float,
+    ) -> Trace:
+        """Move `store` through the block, or through as much of it as the trace says."""
+        scores, K = store.scores(block.V), blocked.squared_gram(block.V)
+        rest = (block.sign, block.offset, block.target, block.weight, tuple(step), tolerance, b)
+        n, d = block.V.shape
+        if self.calm or self.P is None:
+            trace = Trace.empty(n, d)
+            _, trace.b = blocked.recursion(
+                scores.copy(), K, *rest, floor, -1, trace.tau, trace.violation, trace.threshold
+            )
+            c = trace.tau * block.sign
+            if self._stays_inside(store, block.V, c):
+                store.add(block.V, c)
+                self.P = None
+                return trace
+            self.calm = False
+            if self.P is None:
+                self._invert(store, -c[c < 0] * np.sqrt(np.diagonal(K))[c < 0])
+        trace = Trace.empty(n, d)
+        Q = np.empty((cone.MAX_LANCZOS + 3, d))
+        trace.done, trace.b, searches, effort = cone.recursion(
+            scores,
+            K,
+            block.V,
+            self.P,
+            self.mu0,
+            *rest,
+            floor,
+            trace.tau,
+            trace.violation,
+            trace.threshold,
+            trace.mu,
+            trace.U,
+            Q,
+        )
+        if trace.done == 0:
+            return self._settle(store, block, b, floor, step, tolerance)
+        done = slice(0, trace.done)
+        store.add(block.V[done], trace.tau[done] * block.sign[done])
+        projected = np.flatnonzero(trace.mu[done])
+        store.add(trace.U[projected], trace.mu[projected])
+        self._follow(store, trace, projected, searches, effort)
+        self.calm = trace.done == n and searches > 0 and len(projected) == 0
+        return trace
+
+    def _stays_inside(self, store: Symmetric, V: Array, c: NDArray[np.float64]) -> bool:
+        """Whether M stays PSD through the block: proved, not guessed."""
+        down = c < 0
+        removed = float(-c[down] @ np.einsum("ij,ij->i", V[down], V[down]))
+        if removed <= self.budget:
+            self.budget -= removed
+            return True
+        self.budget = 0.0
+        lowest = Symmetric(store.lower)
+        lowest.add(V[down], c[down])
+        # Ask for more room than this block takes, so that the next blocks need no proof (Weyl).
+        for room in (16.0 * removed, 0.0):
+            shifted = lowest.lower.copy()
+            np.fill_diagonal(shifted, np.diagonal(shifted) - room)
+            if dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)[1] == 0:
+                self.budget = room
+                return True
+        return False
+
+    def _invert(self, store: Symmetric, steps: NDArray[np.float64]) -> None:
+        """P = (M + μ₀I)⁻¹, μ₀ a typical μ: Lanczos needs few steps when μ/μ₀ is near 1."""
+        if self.recent:
+            middle = np.quantile(np.log(self.recent), [0.2, 0.5, 0.8]).mean()
+            self.mu0 = math.exp(middle)
+        elif len(steps):
+            self.mu0 = 0.1 * float(np.median(steps))
+        self.since = 0
+        while True:
+            shifted = store.lower.astype(np.float64)
+            np.fill_diagonal(shifted, np.diagonal(shifted) + self.mu0)
+            factor, info = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)
+            if info == 0:
+                self.P = np.ascontiguousarray(dpotri(factor, lower=0, overwrite_c=1)[0].T)
+                return
+            # Rounding left M below zero by more than μ₀.
+            self.mu0 *= 10.0
+
+    def _follow(
+        self,
+        store: Symmetric,
+        trace: Trace,
+        projected: NDArray[np.intp],
+        searches: int,
+        effort: int,
+    ) -> None:
+        self.since += int(np.count_nonzero(trace.tau))
+        self.recent.extend(trace.mu[projected].tolist())
+        far = (
+            searches > 0
+            and effort > 24 * searches
+            and abs(math.log(self.mu0) - float(np.median(np.log(self.recent or [self.mu0]))))
+            > math.log(3.0)
+        )
+        if self.since >= self.REFRESH or far or trace.done < len(trace.tau):
+            self._invert(store, np.empty(0))
+
+    def _settle(
+        self,
+        store: Symmetric,
+        block: Directions,
+        b: float,
+        floor: float,
+        step: Step,
+        tolerance: float,
+    ) -> Trace:
+        """One example by a factorization, where the search for its eigenpair failed."""
+        v = block.V[:1]
+        trace = Trace.empty(1, v.shape[1])
+        sq = float(v[0] @ v[0])
+        p = block.target[0] - block.sign[0] * store.scores(v)[0] - block.offset[0] * b
+        trace.violation[0], trace.threshold[0] = p, b
+        norm = sq * sq + block.offset[0] ** 2
+        trace.tau[0] = step_size(p, norm, block.weight[0], *step, tolerance)
+        trace.b = max(b + trace.tau[0] * block.offset[0], floor)
+        store.add(v, trace.tau * block.sign[:1])
+        shifted = store.lower.copy()
+        np.fill_diagonal(shifted, np.diagonal(shifted) + cone.PRECISION * abs(trace.tau[0]) * sq)
+        if dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)[1] != 0:
+            values, vectors = eigh(store.matrix, subset_by_index=[0, 0])
+            trace.mu[0], trace.U[0] = max(-values[0], 0.0), vectors[:, 0]
+            store.add(trace.U, trace.mu)
+            if trace.mu[0] > 0:
+                self.recent.append(float(trace.mu[0]))
+        self._invert(store, np.empty(0))
+        return trace

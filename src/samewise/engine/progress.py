@@ -1,0 +1,59 @@
+"""Long runs: a line now and then, and Ctrl-C that waits for a sound state."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+from samewise.engine.history import History
+
+
+class Progress:
+    """Around a run that can be stopped between blocks.
+
+    Inside, Ctrl-C is only noted: `interrupted` becomes true, the run stops after the block it is in,
+    and leaving the context raises KeyboardInterrupt with everything learned so far in place.
+    """
+
+    def __init__(self, label: str, total: int, verbose: int | bool) -> None:
+        self.label, self.total, self.verbose = label, total, verbose
+        self.interrupted = False
+        self._start = self._last = time.monotonic()
+        self._before: Any = None
+
+    def __enter__(self) -> Progress:
+        # Handlers can only be set in the main thread; elsewhere Ctrl-C does not arrive anyway.
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, signum: int, frame: FrameType | None) -> None:
+        self.interrupted = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if self.interrupted and kind is None:
+            raise KeyboardInterrupt(f"{self.label} was interrupted; what it had learned is kept.")
+
+    def report(self, history: History) -> None:
+        """Say where the run is, at most once a second."""
+        now = time.monotonic()
+        if not self.verbose or now - self._last < 1.0:
+            return
+        self._last = now
+        print(
+            f"{self.label}: {history.rounds:,} pairs seen (at most {self.total:,} in this run), "
+            f"{history.mistakes:,} mistakes, {history.updates:,} updates, mean loss "
+            f"{history.loss / max(history.rounds, 1):.4g}, {now - self._start:.0f} s",
+            file=sys.stderr,
+        )

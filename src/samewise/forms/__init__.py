@@ -1,0 +1,18 @@
+"""Learned metrics: frozen objects that compare rows, and their files."""
+
+from samewise.forms.base import Form
+from samewise.forms.bilinear import Bilinear, NormalizedBilinear
+from samewise.forms.cosine import GeneralizedCosine
+from samewise.forms.files import load
+from samewise.forms.kernel import KernelMahalanobis
+from samewise.forms.mahalanobis import Mahalanobis
+
+__all__ = [
+    "Bilinear",
+    "Form",
+    "GeneralizedCosine",
+    "KernelMahalanobis",
+    "Mahalanobis",
+    "NormalizedBilinear",
+    "load",
+]

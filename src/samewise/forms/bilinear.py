@@ -1,0 +1,260 @@
+"""Bilinear similarities qᵀWp, plain or divided by a normalizer N(q, p)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from samewise._typing import Array, Indices, Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.forms._checks import (
+    UndefinedRowsError,
+    check_matrix,
+    check_square,
+    naming_rows,
+)
+from samewise.forms.base import Form
+from samewise.kernels import normalizers
+from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
+
+__all__ = ["Bilinear", "NormalizedBilinear"]
+
+Normalizer = Callable[[Matrix, Matrix], Array]
+# A callable normalizer only speaks all against all: of a square this wide the diagonal is used.
+_SQUARE = 32
+
+
+class Bilinear(Form):
+    """A bilinear similarity S(q, p) = qᵀWp.
+
+    Parameters
+    ----------
+    matrix : array of shape (m, n)
+        W: m features of a query, n features of an item; m ≠ n is allowed, and W need be neither
+        symmetric nor positive semi-definite.
+
+    Attributes
+    ----------
+    matrix : array of shape (m, n)
+    n_features_in, n_features_items : int
+        m and n.
+
+    Examples
+    --------
+    >>> form = Bilinear([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]])
+    >>> form
+    Bilinear(shape=(2, 3))
+    >>> form.cross([[1.0, 1.0]], [[1.0, 1.0, 1.0], [0.0, 5.0, 0.0]])
+    array([[4., 5.]])
+    """
+
+    kind = "bilinear"
+    matrix: Array
+
+    def __init__(self, matrix: Array) -> None:
+        W = check_matrix(matrix, "matrix", type(self).__name__)
+        if W.shape[0] == 0:
+            raise InvalidInputError(
+                f"The matrix of {type(self).__name__} must have at least one row, "
+                f"but its shape is {W.shape}"
+            )
+        self._set(matrix=W)
+
+    @property
+    def n_features_in(self) -> int:
+        """Number of features m of a query."""
+        return self.matrix.shape[0]
+
+    @property
+    def n_features_items(self) -> int:
+        """Number of features n of an item."""
+        return self.matrix.shape[1]
+
+    def embed_query(self, Q: Matrix) -> Array:
+        """Q W: the inner product with a stored item is the similarity.
+
+        Parameters
+        ----------
+        Q : array or CSR matrix of shape (k, m)
+
+        Returns
+        -------
+        array of shape (k, n)
+
+        Examples
+        --------
+        >>> Bilinear([[1.0, 2.0]]).embed_query([[3.0]])
+        array([[3., 6.]])
+        """
+        return self._embed_query(self._check_rows(Q, "Q", self.n_features_in))
+
+    def _embed_query(self, Q: Matrix) -> Array:
+        return times(Q, self.matrix.astype(Q.dtype, copy=False))
+
+    def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
+        return row_dots(self._embed_query(X), Y)
+
+    def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
+        return lambda X: all_dots(self._embed_query(X), Y)
+
+    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        return {"matrix": self.matrix}, {}
+
+    @classmethod
+    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
+        return cls(**arrays, **params)
+
+    def _summary(self) -> dict[str, Any]:
+        return {"shape": self.matrix.shape}
+
+
+class NormalizedBilinear(Bilinear):
+    """A normalized bilinear similarity xᵀAx'/N(x, x'), with N independent of A.
+
+    Parameters
+    ----------
+    matrix : array of shape (m, n)
+        A. Square for "jaccard".
+    normalizer : {"cosine", "dice", "jaccard"}, callable or None
+        N(x, x'):
+
+        - "cosine": ‖x‖‖x'‖;
+        - "dice": (|x|₁ + |x'|₁)/2, so that A = I gives Dice's 2xᵀx'/(|x|₁ + |x'|₁);
+        - "jaccard": |x|₁ + |x'|₁ − xᵀx'; positive for values in [0, 1];
+        - None: 1;
+        - a callable ``normalizer(X, Y)`` that takes n and m checked rows (dense or CSR, as given)
+          and returns the (n, m) array of N. It is called with blocks of rows of X; `pairs` calls
+          it with 32 rows of each at a time and uses the diagonal. Such a form cannot be saved.
+
+        Where N is not positive (for a callable: where it is zero or not finite) the similarity is
+        undefined, and a DegenerateInputError is raised.
+
+    Attributes
+    ----------
+    matrix : array of shape (m, n)
+    normalizer : str, callable or None
+
+    Examples
+    --------
+    >>> form = NormalizedBilinear([[1.0, 0.0], [0.0, 1.0]], normalizer="dice")
+    >>> form.pairs([[1.0, 1.0]], [[1.0, 0.0]]).round(3)
+    array([0.667])
+    """
+
+    kind = "normalized_bilinear"
+    normalizer: str | Normalizer | None
+
+    def __init__(self, matrix: Array, normalizer: str | Normalizer | None = "cosine") -> None:
+        super().__init__(matrix)
+        if not (normalizer is None or callable(normalizer) or normalizer in normalizers.NAMES):
+            raise InvalidInputError(
+                "The normalizer of NormalizedBilinear must be 'cosine', 'dice', 'jaccard', None or "
+                f"a callable, but it is {normalizer!r}"
+            )
+        if normalizer == "jaccard":
+            check_square(self.matrix, "NormalizedBilinear with normalizer='jaccard'")
+        self._set(normalizer=normalizer)
+
+    def embed_query(self, Q: Matrix) -> Array:
+        """Q A, divided by ‖q‖ for "cosine": the inner product with an item is the similarity.
+
+        For "cosine" the items must be stored with unit norm. The other normalizers do not split
+        into a query's and an item's part and have no such embedding.
+
+        Parameters
+        ----------
+        Q : array or CSR matrix of shape (k, m)
+
+        Returns
+        -------
+        array of shape (k, n)
+
+        Examples
+        --------
+        >>> NormalizedBilinear([[1.0, 0.0], [0.0, 1.0]]).embed_query([[3.0, 4.0]])
+        array([[0.6, 0.8]])
+        """
+        if self.normalizer not in (None, "cosine"):
+            raise InvalidInputError(
+                f"embed_query needs the normalizer 'cosine' or None, but it is {self.normalizer!r}"
+                ", which does not split into a query's and an item's part; use cross or blocks"
+            )
+        Q = self._check_rows(Q, "Q", self.n_features_in)
+        E = self._embed_query(Q)
+        if self.normalizer is None:
+            return E
+        norms = normalizers.sizes("cosine", Q)
+        with naming_rows():
+            return self._divide(E, norms[:, None])
+
+    def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
+        values = super()._pair_values(X, Y)
+        if self.normalizer is None:
+            return values
+        if not isinstance(self.normalizer, str):
+            return self._divide(values, self._called_pairs(X, Y))
+        return self._divide(values, normalizers.paired(self.normalizer, X, Y))
+
+    def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
+        score, N = super()._scorer(Y), self._normalizer_of(Y)
+        return score if N is None else lambda X: self._divide(score(X), N(X))
+
+    def _normalizer_of(self, Y: Matrix) -> Callable[[Matrix], Array] | None:
+        name = self.normalizer
+        if name is None:
+            return None
+        if not isinstance(name, str):
+            return lambda X: self._called(X, Y)
+        items = normalizers.sizes(name, Y)
+
+        def N(X: Matrix) -> Array:
+            dots = all_dots(X, Y) if name == "jaccard" else 0.0
+            return normalizers.combine(name, normalizers.sizes(name, X)[:, None], items, dots)
+
+        return N
+
+    def _called(self, X: Matrix, Y: Matrix) -> Array:
+        assert callable(self.normalizer)
+        N = np.asarray(self.normalizer(X, Y), dtype=X.dtype)
+        if N.shape != (X.shape[0], Y.shape[0]):
+            raise InvalidInputError(
+                f"The normalizer must return an array of shape {(X.shape[0], Y.shape[0])} for as "
+                f"many rows, but its shape is {N.shape}"
+            )
+        return N
+
+    def _called_pairs(self, X: Matrix, Y: Matrix) -> Array:
+        slices = row_slices(X.shape[0], 1, _SQUARE)
+        return np.concatenate([self._called(X[rows], Y[rows]).diagonal() for rows in slices])
+
+    def _divide(self, values: Array, N: Array) -> Array:
+        named = isinstance(self.normalizer, str)
+        undefined = N <= 0 if named else (N == 0) | ~np.isfinite(N)
+        if undefined.any():
+            raise _undefined(np.argwhere(undefined)[0], str(self.normalizer) if named else "given")
+        values /= N
+        return values
+
+    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        return {"matrix": self.matrix}, {"normalizer": self.normalizer}
+
+    def _summary(self) -> dict[str, Any]:
+        return {"shape": self.matrix.shape, "normalizer": repr(self.normalizer)}
+
+
+def _undefined(place: Indices, name: str) -> UndefinedRowsError:
+    remedy = "leave zero vectors out"
+    if name == "jaccard":
+        remedy += ", and scale the features to [0, 1]"
+    elif name == "given":
+        remedy = "it must be finite and not zero"
+
+    def describe(start: int) -> str:
+        return (
+            f"The {name} normalizer leaves the similarity undefined at row {place[0] + start} of X"
+            f" with row {place[-1] + (start if len(place) == 1 else 0)} of Y; {remedy}"
+        )
+
+    return UndefinedRowsError(describe)

@@ -1,0 +1,123 @@
+"""What the distances have in common: Euclidean after an embedding."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from samewise._typing import Array, Matrix
+from samewise.forms.base import MAX_BYTES, Form
+from samewise.kernels.pairwise import squared_distances, squared_norms
+
+__all__ = ["EuclideanForm"]
+
+
+class EuclideanForm(Form):
+    """A distance ‖embed(x) − embed(x')‖.
+
+    Examples
+    --------
+    >>> from samewise.forms import Mahalanobis
+    >>> isinstance(Mahalanobis.identity(2), EuclideanForm)
+    True
+    """
+
+    is_distance = True
+
+    @abstractmethod
+    def embed(self, X: Matrix) -> Array:
+        """Map rows to where the distance is Euclidean."""
+
+    @abstractmethod
+    def _embed(self, X: Matrix) -> Array:
+        """`embed` for rows that are checked."""
+
+    def pairs(self, X: Matrix, Y: Matrix, *, squared: bool = False) -> Array:
+        """Distance of row i of X to row i of Y, by explicit differences.
+
+        Parameters
+        ----------
+        X, Y : array or CSR matrix of shape (n, n_features_in)
+        squared : bool
+            Give the squared distances.
+
+        Returns
+        -------
+        array of shape (n,)
+
+        Examples
+        --------
+        >>> from samewise.forms import Mahalanobis
+        >>> Mahalanobis.identity(2).pairs([[0.0, 0.0]], [[3.0, 4.0]], squared=True)
+        array([25.])
+        """
+        values = self._all_pair_values(X, Y)
+        return values if squared else _root(values)
+
+    def cross(
+        self,
+        X: Matrix,
+        Y: Matrix | None = None,
+        *,
+        squared: bool = False,
+        max_bytes: float = MAX_BYTES,
+    ) -> Array:
+        """Distance of every row of X to every row of Y, by ‖a‖² + ‖b‖² − 2aᵀb.
+
+        Fast, but two rows that lie much nearer to each other than to the mean of Y lose digits;
+        `pairs` does not. Without Y the diagonal is exactly zero.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features_in)
+        Y : array or CSR matrix of shape (m, n_features_in), optional
+            X itself by default.
+        squared : bool
+            Give the squared distances.
+        max_bytes : float
+            The largest result that may be allocated; beyond it, a TooLargeError.
+
+        Returns
+        -------
+        array of shape (n, m)
+
+        Examples
+        --------
+        >>> from samewise.forms import Mahalanobis
+        >>> Mahalanobis.identity(1).cross([[0.0], [2.0]])
+        array([[0., 2.],
+               [2., 0.]])
+        """
+        finish = _unchanged if squared else _root
+        return self._gather("cross", X, Y, max_bytes, finish)
+
+    def _oriented(self, values: Array) -> Array:
+        values = _root(values)
+        # 0 − D and not −D: a zero distance must not become a negative zero.
+        return np.subtract(0, values, out=values)
+
+    def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
+        F = self._embed(Y)
+        # The expansion loses digits with the distance from the origin: put the origin amid Y.
+        center = F.mean(axis=0) if len(F) else np.zeros(F.shape[1], dtype=F.dtype)
+        F = F - center
+        F_sq = squared_norms(F)
+        return lambda X: squared_distances(self._embed(X) - center, F, F_sq)
+
+    def _value_blocks(
+        self, X: Matrix, Y: Matrix | None, block_bytes: int
+    ) -> Iterator[tuple[slice, Array]]:
+        for rows, values in super()._value_blocks(X, Y, block_bytes):
+            if Y is None:
+                np.fill_diagonal(values[:, rows], 0)
+            yield rows, values
+
+
+def _root(values: Array) -> Array:
+    return np.sqrt(values, out=values)
+
+
+def _unchanged(values: Array) -> Array:
+    return values

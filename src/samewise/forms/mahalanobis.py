@@ -1,0 +1,214 @@
+"""The Mahalanobis (pseudo)metric D(x, x') = √(vᵀMv) = ‖Lv‖, v = x − x'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from samewise._typing import Array, Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.forms._checks import check_factored, check_matrix, check_psd, frozen
+from samewise.forms._frozen import freeze
+from samewise.forms.euclidean import EuclideanForm
+from samewise.kernels import psd
+from samewise.kernels.pairwise import difference, squared_norms, times
+
+__all__ = ["Mahalanobis"]
+
+
+class Mahalanobis(EuclideanForm):
+    """A Mahalanobis distance √((x − x')ᵀ M (x − x')), M = LᵀL ⪰ 0.
+
+    Parameters
+    ----------
+    matrix : array of shape (d, d)
+        M: finite, symmetric (up to 1e-8 of its largest entry) and positive semi-definite (up to
+        −1e-9 of its largest eigenvalue; such a rest is zeroed). For float32 both are 1e-5.
+
+    Attributes
+    ----------
+    matrix : array of shape (d, d)
+        M.
+    components : array of shape (r, d)
+        L with M = LᵀL: rows by decreasing eigenvalue, or as given to `from_components`.
+    eigenvalues : array of shape (r,)
+        The eigenvalues of M that are not zero, largest first; after `from_components` the
+        min(r, d) squared singular values of L.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> form = Mahalanobis(np.diag([4.0, 0.0]))
+    >>> form
+    Mahalanobis(n_features_in=2, rank=1)
+    >>> form.pairs([[0.0, 0.0]], [[1.0, 7.0]])
+    array([2.])
+    >>> form.embed([[1.0, 7.0]])
+    array([[2.]])
+    """
+
+    kind = "mahalanobis"
+    components: Array
+
+    def __init__(self, matrix: Array) -> None:
+        M, components, eigenvalues = check_psd(matrix, "Mahalanobis")
+        self._set(matrix=M, components=components, eigenvalues=eigenvalues, _from_matrix=True)
+
+    @classmethod
+    def from_components(cls, components: Array) -> Self:
+        """The distance ‖L(x − x')‖ of a linear map L, which is kept as it is given.
+
+        Parameters
+        ----------
+        components : array of shape (r, d)
+            L. M = LᵀL is computed only when it is asked for.
+
+        Examples
+        --------
+        >>> Mahalanobis.from_components([[1.0, 1.0]]).matrix
+        array([[1., 1.],
+               [1., 1.]])
+        """
+        return cls._of_components(check_matrix(components, "components", cls.__name__))
+
+    @classmethod
+    def identity(cls, n_features: int) -> Self:
+        """The Euclidean distance.
+
+        Examples
+        --------
+        >>> Mahalanobis.identity(3).pairs([[0.0, 0.0, 0.0]], [[1.0, 2.0, 2.0]])
+        array([3.])
+        """
+        if n_features < 1:
+            raise InvalidInputError(f"n_features must be at least 1, but it is {n_features}")
+        form = cls._of_components(frozen(np.eye(n_features)))
+        form._set(eigenvalues=frozen(np.ones(n_features)), matrix=form.components)
+        return form
+
+    @cached_property
+    def matrix(self) -> Array:
+        """M = LᵀL."""
+        return _frozen_in_place(psd.symmetrize(self.components.T @ self.components))
+
+    @cached_property
+    def eigenvalues(self) -> Array:
+        """Eigenvalues of M, largest first."""
+        return _frozen_in_place(np.linalg.svd(self.components, compute_uv=False) ** 2)
+
+    @property
+    def n_features_in(self) -> int:
+        """Number of features d."""
+        return self.components.shape[1]
+
+    def embed(self, X: Matrix) -> Array:
+        """X Lᵀ: rows whose Euclidean distance is this distance.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, r)
+
+        Examples
+        --------
+        >>> Mahalanobis.from_components([[2.0, 0.0]]).embed([[1.0, 5.0]])
+        array([[2.]])
+        """
+        return self._embed(self._check_rows(X, "X", self.n_features_in))
+
+    def reduce(self, n_components: int) -> Self:
+        """Keep the leading directions only: the best M of that rank in the Frobenius norm.
+
+        Parameters
+        ----------
+        n_components : int
+            Number of directions; from the rank of M on, the form itself is returned.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Mahalanobis(np.diag([1.0, 9.0])).reduce(1).components
+        array([[0., 3.]])
+        """
+        if n_components < 1:
+            raise InvalidInputError(f"n_components must be at least 1, but it is {n_components}")
+        if n_components >= len(self.eigenvalues):
+            return self
+        return self.from_components(self._canonical_components()[:n_components])
+
+    def effective_rank(self, tol: float = 1e-9) -> int:
+        """Number of eigenvalues greater than tol·λ_max.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Mahalanobis(np.diag([1.0, 1e-10])).effective_rank()
+        1
+        """
+        return psd.effective_rank(self.eigenvalues, tol)
+
+    @property
+    def _width(self) -> int:
+        return len(self.components)
+
+    def _embed(self, X: Matrix) -> Array:
+        return times(X, self.components.astype(X.dtype, copy=False).T)
+
+    def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
+        return squared_norms(self._embed(difference(X, Y)))
+
+    def _canonical_components(self) -> Array:
+        if self._from_matrix:
+            return self.components
+        _, singular, V = np.linalg.svd(self.components, full_matrices=False)
+        return singular[:, None] * V
+
+    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        if not self._from_matrix:
+            return {"components": self.components}, {}
+        return {
+            "matrix": self.matrix,
+            "components": self.components,
+            "eigenvalues": self.eigenvalues,
+        }, {}
+
+    @classmethod
+    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
+        return cls._restore_parts(**arrays, **params)
+
+    @classmethod
+    def _restore_parts(
+        cls, *, components: Array, matrix: Array | None = None, eigenvalues: Array | None = None
+    ) -> Self:
+        if matrix is None and eigenvalues is None:
+            return cls.from_components(components)
+        if matrix is None or eigenvalues is None:
+            raise InvalidInputError("matrix and eigenvalues must come together")
+        matrix, components, eigenvalues = check_factored(
+            matrix, components, eigenvalues, cls.__name__
+        )
+        form = cls.__new__(cls)
+        form._set(matrix=matrix, components=components, eigenvalues=eigenvalues, _from_matrix=True)
+        return form
+
+    @classmethod
+    def _of_components(cls, components: Array) -> Self:
+        form = cls.__new__(cls)
+        form._set(components=components, _from_matrix=False)
+        return form
+
+    def _summary(self) -> dict[str, Any]:
+        return {"n_features_in": self.n_features_in, "rank": len(self.components)}
+
+    _from_matrix: bool
+
+
+def _frozen_in_place(values: Array) -> Array:
+    freeze(values)
+    return values

@@ -1,0 +1,91 @@
+"""A block of examples at once, at the speed of matrix products, with the trajectory of the loop.
+
+Inside a block with start state M₀ the scores obey
+
+    v_jᵀ M_j v_j = v_jᵀ M₀ v_j + Σ_{i<j} τ_i sign_i (v_i·v_j)²,
+
+so one product with M₀, one Gram matrix, a scalar recursion and one update of rank B do the work
+of B passes over the matrix (algorithms.md §10). The symmetric matrix lives in the lower triangle
+of a C-ordered array T, so that T.T is what Fortran's BLAS calls an upper triangle. All products go
+through SciPy's BLAS, which is also the one numba calls: two libraries would mean two thread pools.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.linalg.blas import get_blas_funcs
+
+from samewise._typing import Array
+from samewise.kernels.steps import step_size
+
+
+def quadratic(T: Array, V: Array) -> NDArray[np.float64]:
+    """v_iᵀ M v_i for the rows of V: half the flops of V M, by the triangle."""
+    trmm = get_blas_funcs("trmm", (T,))
+    Y = trmm(1.0, T.T, V.T, lower=0).T
+    doubled = np.einsum("ij,ij->i", Y, V, dtype=np.float64)
+    diagonal = np.einsum("ij,ij,j->i", V, V, np.diagonal(T), dtype=np.float64)
+    return 2.0 * doubled - diagonal
+
+
+def squared_gram(V: Array) -> NDArray[np.float64]:
+    """K_ij = (v_i·v_j)² for j ≥ i; what stands below the diagonal is not meant to be read."""
+    syrk = get_blas_funcs("syrk", (V,))
+    K: NDArray[np.float64] = syrk(1.0, V.T, trans=1, lower=1).T.astype(np.float64)
+    return np.multiply(K, K, out=K)
+
+
+def add(T: Array, V: Array, c: NDArray[np.float64]) -> None:
+    """M += Σ c_i v_i v_iᵀ in place, by one symmetric update for each sign."""
+    syrk = get_blas_funcs("syrk", (T,))
+    for sign in (1.0, -1.0):
+        rows = np.flatnonzero(sign * c > 0)
+        if len(rows):
+            scaled = V[rows] * np.sqrt(np.abs(c[rows]))[:, None].astype(T.dtype)
+            syrk(sign, scaled.T, beta=1.0, c=T.T, lower=0, overwrite_c=1)
+
+
+@njit(cache=True)
+def recursion(
+    score: NDArray[np.float64],
+    K: NDArray[np.float64],
+    sign: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    target: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    step: tuple[float, float, bool],
+    tolerance: float,
+    b: float,
+    floor: float,
+    max_updates: int,
+    tau: NDArray[np.float64],
+    violation: NDArray[np.float64],
+    threshold: NDArray[np.float64],
+) -> tuple[int, float]:
+    """Run the block in coefficient space; the same promise as the loops of `rank_one`.
+
+    `score` holds the scores under the start state and is used up. K_ij is the inner product of the
+    unsigned directions i and j ≥ i.
+    """
+    n = score.shape[0]
+    updates = 0
+    for i in range(n):
+        threshold[i] = b
+        p = target[i] - sign[i] * score[i] - offset[i] * b
+        violation[i] = p
+        t = step_size(
+            p, K[i, i] + offset[i] * offset[i], weight[i], step[0], step[1], step[2], tolerance
+        )
+        tau[i] = t
+        if t == 0.0:
+            continue
+        c = t * sign[i]
+        for j in range(i + 1, n):
+            score[j] += c * K[i, j]
+        b = max(b + t * offset[i], floor)
+        updates += 1
+        if updates == max_updates:
+            return i + 1, b
+    return n, b

@@ -1,0 +1,305 @@
+"""Keeping M positive semi-definite at every step, without eigendecompositions.
+
+From M ⪰ 0 the matrix M − τ v vᵀ has at most one negative eigenvalue −μ (interlacing), and
+
+    1 = τ g(μ),   g(μ) = vᵀ (M + μI)⁻¹ v,   u ∝ (M + μI)⁻¹ v,
+
+so the projection on the cone is M − τ v vᵀ + μ u uᵀ. `recursion` runs a block like its namesake in
+`blocked`, and finds (μ, u) of every subtracting step by Lanczos on the kept inverse
+P = (M + μ₀I)⁻¹, started at v: with δ = μ − μ₀ and the tridiagonal T of the Krylov space,
+
+    h = (I + δT)⁻¹ e₁,   g = ‖v‖² (Th)₁,   x = (M + μI)⁻¹v ≈ ‖v‖ (Q T h + β h_k q_{k+1}),
+
+and the residual of the eigenvalue equation is exactly ‖v‖ |δ β h_k| / ‖x‖. P follows M by the
+Sherman–Morrison formula. P is symmetric and lives in the lower triangle of a C-ordered array.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from samewise._typing import Array
+from samewise.kernels.rank_one import FAST
+from samewise.kernels.steps import step_size
+
+MAX_LANCZOS = 64
+"""Dimension of the Krylov space at which the search gives up (a better μ₀ would have needed 20)."""
+
+PRECISION = 1e-12
+"""Wanted residual of the eigenvalue equation, and size below which a negative eigenvalue counts as
+zero, both relative to τ‖v‖², the norm of the step."""
+
+
+@njit(cache=True, fastmath=FAST)
+def symv(P: Array, x: Array, y: Array) -> None:
+    """y = P x, reading each entry of the triangle once; two rows at a time."""
+    d = x.shape[0]
+    i = 0
+    if d % 2 == 1:
+        y[0] = P[0, 0] * x[0]
+        i = 1
+    while i < d:
+        x0, x1 = x[i], x[i + 1]
+        row0, row1 = P[i], P[i + 1]
+        a0 = 0.0
+        a1 = 0.0
+        for j in range(i):
+            p0, p1, xj = row0[j], row1[j], x[j]
+            a0 += p0 * xj
+            a1 += p1 * xj
+            y[j] += p0 * x0 + p1 * x1
+        corner = row1[i]
+        y[i] = a0 + row0[i] * x0 + corner * x1
+        y[i + 1] = a1 + corner * x0 + row1[i + 1] * x1
+        i += 2
+
+
+@njit(cache=True, fastmath=FAST)
+def _dot(x: Array, y: Array) -> float:
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * y[k]
+    return total
+
+
+@njit(cache=True, fastmath=FAST)
+def _axpy(a: float, x: Array, y: Array) -> None:
+    for k in range(x.shape[0]):
+        y[k] += a * x[k]
+
+
+@njit(cache=True, fastmath=FAST)
+def _rank_one(P: Array, a: float, x: Array) -> None:
+    """P += a x xᵀ on the triangle."""
+    for i in range(x.shape[0]):
+        f = a * x[i]
+        row = P[i]
+        for j in range(i + 1):
+            row[j] += f * x[j]
+
+
+@njit(cache=True, fastmath=FAST)
+def _rank_two(P: Array, a: float, x: Array, c: float, z: Array) -> None:
+    """P += a x xᵀ + c z zᵀ on the triangle, in one pass."""
+    for i in range(x.shape[0]):
+        f, g = a * x[i], c * z[i]
+        row = P[i]
+        for j in range(i + 1):
+            row[j] += f * x[j] + g * z[j]
+
+
+@njit(cache=True)
+def _shifted(
+    alpha: NDArray[np.float64],
+    beta: NDArray[np.float64],
+    k: int,
+    delta: float,
+    h: NDArray[np.float64],
+    work: NDArray[np.float64],
+) -> tuple[float, float]:
+    """h = (I + δT)⁻¹ e₁ by the Thomas algorithm; returns (Th)₁ and ‖Th‖².
+
+    I + δT is positive definite for every μ > 0, so no pivoting is needed.
+    """
+    pivot = 1.0 + delta * alpha[0]
+    work[0] = 1.0 / pivot
+    h[0] = work[0]
+    for i in range(1, k):
+        off = delta * beta[i - 1]
+        pivot = 1.0 + delta * alpha[i] - off * off * work[i - 1]
+        work[i] = 1.0 / pivot
+        h[i] = -off * h[i - 1] * work[i]
+    for i in range(k - 2, -1, -1):
+        h[i] -= delta * beta[i] * work[i] * h[i + 1]
+    first = 0.0
+    norm = 0.0
+    for i in range(k):
+        y = alpha[i] * h[i]
+        if i > 0:
+            y += beta[i - 1] * h[i - 1]
+        if i + 1 < k:
+            y += beta[i] * h[i + 1]
+        if i == 0:
+            first = y
+        norm += y * y
+    return first, norm
+
+
+@njit(cache=True)
+def negative_eigenpair(
+    P: Array,
+    mu0: float,
+    v: Array,
+    sq: float,
+    tau: float,
+    guess: float,
+    Q: Array,
+    u: Array,
+) -> tuple[int, float]:
+    """The negative eigenvalue −μ of M − τ v vᵀ and its eigenvector u, from P = (M + μ₀I)⁻¹.
+
+    Returns (number of Lanczos steps, μ); μ = 0 where the matrix is proved to have no eigenvalue
+    below −PRECISION τ‖v‖²; steps = −1 where the Krylov space did not suffice.
+    `guess` is a lower bound of μ. Q[0], Q[1] hold the first Lanczos vectors afterwards, and
+    Q[MAX_LANCZOS + 1] holds P v.
+    """
+    d = v.shape[0]
+    alpha = np.empty(MAX_LANCZOS)
+    beta = np.empty(MAX_LANCZOS)
+    h = np.empty(MAX_LANCZOS)
+    work = np.empty(MAX_LANCZOS)
+    scale = tau * sq
+    lowest = PRECISION * scale
+    mu = max(guess, lowest)
+    norm_v = math.sqrt(sq)
+    for r in range(d):
+        Q[0, r] = v[r] / norm_v
+    k = 0
+    while k < MAX_LANCZOS and k < d:
+        w = Q[k + 1]
+        symv(P, Q[k], w)
+        if k == 0:
+            for r in range(d):
+                Q[MAX_LANCZOS + 1, r] = norm_v * w[r]
+        alpha[k] = _dot(Q[k], w)
+        _axpy(-alpha[k], Q[k], w)
+        if k > 0:
+            _axpy(-beta[k - 1], Q[k - 1], w)
+        # Once more against all: the residual below is exact only in an orthonormal basis.
+        for j in range(k + 1):
+            _axpy(-_dot(Q[j], w), Q[j], w)
+        beta[k] = math.sqrt(_dot(w, w))
+        exact = beta[k] <= 1e-14 * alpha[0] or k + 1 == d
+        if exact:
+            beta[k] = 0.0
+            w[:] = 0.0
+        else:
+            for r in range(d):
+                w[r] /= beta[k]
+        k += 1
+        # Roots grow with k, so the last one is a lower bound, from which Newton on the concave
+        # 1/g − τ ascends without overshooting. One step while the space is still too small.
+        settled = False
+        for _ in range(50):
+            first, norm = _shifted(alpha, beta, k, mu - mu0, h, work)
+            tail = beta[k - 1] * h[k - 1]
+            residual = abs(mu - mu0) * abs(tail) * norm_v
+            size = math.sqrt(sq * (norm + tail * tail))
+            g = sq * first
+            change = (tau - 1.0 / g) * g * g / (sq * norm)
+            settled = abs(change) <= 1e-13 * mu + 1e-3 * lowest
+            if settled or (mu == lowest and change <= 0.0):
+                break
+            mu = max(mu + change, lowest)
+            if not exact and residual > 100.0 * PRECISION * scale * size:
+                break
+        if mu == lowest:
+            # vᵀ(M+μ)⁻¹v ≤ the Gauss value − slack + residual²/μ: a proof, as M + μI ⪰ μI.
+            slack = sq * (mu - mu0) * tail * tail
+            if tau * (g - slack + residual * residual / mu) <= 1.0:
+                return k, 0.0
+            if exact:
+                return -1, mu
+            continue
+        if settled and residual <= PRECISION * scale * size:
+            u[:] = 0.0
+            for i in range(k):
+                y = alpha[i] * h[i]
+                if i > 0:
+                    y += beta[i - 1] * h[i - 1]
+                if i + 1 < k:
+                    y += beta[i] * h[i + 1]
+                _axpy(y, Q[i], u)
+            _axpy(tail, Q[k], u)
+            length = math.sqrt(_dot(u, u))
+            for r in range(d):
+                u[r] /= length
+            return k, mu
+        if exact:
+            return -1, mu
+    return -1, mu
+
+
+@njit(cache=True)
+def recursion(
+    score: NDArray[np.float64],
+    K: NDArray[np.float64],
+    V: Array,
+    P: Array,
+    mu0: float,
+    sign: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    target: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    step: tuple[float, float, bool],
+    tolerance: float,
+    b: float,
+    floor: float,
+    tau: NDArray[np.float64],
+    violation: NDArray[np.float64],
+    threshold: NDArray[np.float64],
+    mu: NDArray[np.float64],
+    U: Array,
+    Q: Array,
+) -> tuple[int, float, int, int]:
+    """Run the block with a projection after every subtracting step; P moves along.
+
+    Step i leaves M + τ_i sign_i v_i v_iᵀ + μ_i u_i u_iᵀ. Returns (examples done, b, number of
+    searches, Lanczos steps in all). An example whose search failed ends the run before it: the
+    caller settles it by other means.
+    """
+    n, d = V.shape
+    searches = 0
+    effort = 0
+    Pv = Q[MAX_LANCZOS + 1]
+    Pu = Q[MAX_LANCZOS + 2]
+    for i in range(n):
+        v = V[i]
+        threshold[i] = b
+        p = target[i] - sign[i] * score[i] - offset[i] * b
+        violation[i] = p
+        mu[i] = 0.0
+        t = step_size(
+            p, K[i, i] + offset[i] * offset[i], weight[i], step[0], step[1], step[2], tolerance
+        )
+        tau[i] = t
+        if t == 0.0:
+            continue
+        c = t * sign[i]
+        sq = math.sqrt(K[i, i])
+        if sq == 0.0:
+            b = max(b + t * offset[i], floor)
+            continue
+        if c < 0.0:
+            # Rayleigh: −μ ≤ the quotient of M − τ v vᵀ at v.
+            guess = -c * sq - score[i] / sq
+            steps, found = negative_eigenpair(P, mu0, v, sq, -c, guess, Q, U[i])
+            searches += 1
+            if steps < 0:
+                tau[i] = 0.0
+                return i, b, searches, effort + MAX_LANCZOS
+            effort += steps
+            mu[i] = found
+        else:
+            symv(P, v, Pv)
+        if mu[i] > 0.0:
+            u = U[i]
+            symv(P, u, Pu)
+            # First + μ u uᵀ, then − τ v vᵀ: the other order may pass through a singular matrix.
+            up = -mu[i] / (1.0 + mu[i] * _dot(u, Pu))
+            _axpy(up * _dot(Pu, v), Pu, Pv)
+            down = -c / (1.0 + c * _dot(v, Pv))
+            _rank_two(P, up, Pu, down, Pv)
+            for j in range(i + 1, n):
+                along = _dot(V[j], u)
+                score[j] += mu[i] * along * along
+        else:
+            _rank_one(P, -c / (1.0 + c * _dot(v, Pv)), Pv)
+        for j in range(i + 1, n):
+            score[j] += c * K[i, j]
+        b = max(b + t * offset[i], floor)
+    return n, b, searches, effort

@@ -1,0 +1,174 @@
+"""One example at a time, compiled: for small dimensions, short blocks and sparse rows.
+
+The symmetric matrix M lives in the lower triangle of a C-ordered array; what stands above the
+diagonal is not read. Every function walks its examples in order,
+
+    p_i = target_i − (sign_i v_iᵀ M v_i + offset_i b),   M += τ_i sign_i v_i v_iᵀ,   b += τ_i offset_i,
+
+writes τ, p and the b each example met, and stops after `max_updates` updates. It returns the number
+of examples done and the new b.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from samewise._typing import Array
+from samewise.kernels.steps import step_size
+
+# Sums may be reordered (that is what lets them use vector registers); NaN and infinity keep their
+# meaning, although input is checked before it gets here.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@njit(cache=True)
+def gather_differences(X: Array, left: NDArray[Any], right: NDArray[Any], out: Array) -> None:
+    """out[i] = X[left[i]] − X[right[i]]."""
+    d = X.shape[1]
+    for i in range(out.shape[0]):
+        a, c = left[i], right[i]
+        for k in range(d):
+            out[i, k] = X[a, k] - X[c, k]
+
+
+@njit(cache=True, fastmath=FAST)
+def _quadratic(M: Array, v: Array) -> float:
+    """vᵀMv from the lower triangle."""
+    total = 0.0
+    for r in range(v.shape[0]):
+        inner = M[r, r] * v[r] * 0
+        for k in range(r):
+            inner += M[r, k] * v[k]
+        total += v[r] * (2 * inner + M[r, r] * v[r])
+    return total
+
+
+@njit(cache=True, fastmath=FAST)
+def _quadratic_full(M: Array, v: Array) -> float:
+    """vᵀMv from both triangles: whole rows suit the vector registers when rows are short."""
+    total = 0.0
+    for r in range(v.shape[0]):
+        inner = v[r] * 0
+        for k in range(v.shape[0]):
+            inner += M[r, k] * v[k]
+        total += v[r] * inner
+    return total
+
+
+@njit(cache=True, fastmath=FAST)
+def _sq_norm(v: Array) -> float:
+    total = 0.0
+    for k in range(v.shape[0]):
+        total += v[k] * v[k]
+    return total
+
+
+@njit(cache=True)
+def dense(
+    M: Array,
+    V: Array,
+    sign: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    target: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    step: tuple[float, float, bool],
+    tolerance: float,
+    b: float,
+    floor: float,
+    max_updates: int,
+    tau: NDArray[np.float64],
+    violation: NDArray[np.float64],
+    threshold: NDArray[np.float64],
+) -> tuple[int, float]:
+    """The loop over dense rows of V."""
+    d = V.shape[1]
+    both = d <= 32
+    if both:
+        for r in range(d):
+            for k in range(r):
+                M[k, r] = M[r, k]
+    updates = 0
+    for i in range(V.shape[0]):
+        v = V[i]
+        threshold[i] = b
+        score = _quadratic_full(M, v) if both else _quadratic(M, v)
+        p = target[i] - sign[i] * score - offset[i] * b
+        violation[i] = p
+        tau[i] = 0.0
+        if p <= 0.0 and not step[2]:
+            continue
+        sq = _sq_norm(v)
+        t = step_size(
+            p, sq * sq + offset[i] * offset[i], weight[i], step[0], step[1], step[2], tolerance
+        )
+        if t == 0.0:
+            continue
+        tau[i] = t
+        c = t * sign[i]
+        for r in range(d):
+            f = M.dtype.type(c * v[r])
+            for k in range(d if both else r + 1):
+                M[r, k] += f * v[k]
+        b = max(b + t * offset[i], floor)
+        updates += 1
+        if updates == max_updates:
+            return i + 1, b
+    return V.shape[0], b
+
+
+@njit(cache=True)
+def sparse(
+    M: Array,
+    indptr: NDArray[Any],
+    indices: NDArray[np.uint32],
+    data: Array,
+    sign: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    target: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    step: tuple[float, float, bool],
+    tolerance: float,
+    b: float,
+    floor: float,
+    max_updates: int,
+    tau: NDArray[np.float64],
+    violation: NDArray[np.float64],
+    threshold: NDArray[np.float64],
+) -> tuple[int, float]:
+    """The loop over CSR rows with sorted indices: Θ(nnz²) an example."""
+    n = indptr.shape[0] - 1
+    updates = 0
+    for i in range(n):
+        start, stop = indptr[i], indptr[i + 1]
+        score = 0.0
+        sq = 0.0
+        for s in range(start, stop):
+            r = indices[s]
+            inner = 0.0
+            for t in range(start, s):
+                inner += M[r, indices[t]] * data[t]
+            score += data[s] * (2.0 * inner + M[r, r] * data[s])
+            sq += data[s] * data[s]
+        threshold[i] = b
+        p = target[i] - sign[i] * score - offset[i] * b
+        violation[i] = p
+        t_i = step_size(
+            p, sq * sq + offset[i] * offset[i], weight[i], step[0], step[1], step[2], tolerance
+        )
+        tau[i] = t_i
+        if t_i == 0.0:
+            continue
+        for s in range(start, stop):
+            f = t_i * sign[i] * data[s]
+            r = indices[s]
+            for t in range(start, s + 1):
+                M[r, indices[t]] += f * data[t]
+        b = max(b + t_i * offset[i], floor)
+        updates += 1
+        if updates == max_updates:
+            return i + 1, b
+    return n, b

@@ -1,0 +1,6 @@
+"""Algorithms that learn a form, one paper's family to a file."""
+
+from samewise.learners.passive_aggressive import PassiveAggressive
+from samewise.learners.pola import POLA
+
+__all__ = ["POLA", "PassiveAggressive"]

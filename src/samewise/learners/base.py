@@ -1,0 +1,293 @@
+"""What the learners of pairs have in common: the contract with the user and with scikit-learn."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from samewise._typing import Array, Matrix
+from samewise.engine.online import Online
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form
+from samewise.search import Index
+from samewise.supervision import Pairs
+from samewise.supervision.gate import as_pairs, is_labeled
+
+
+class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A metric learned from pairs, online.
+
+    A concrete learner says how it begins (`_begin`), how it goes through pairs (`_learn`) and what
+    form it hands out (`_form`).
+    """
+
+    n_pairs: int | None
+    strategy: str
+    random_state: Any
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    @abstractmethod
+    def _begin(self, pairs: Pairs) -> Online:
+        """The state before the first pair."""
+
+    @abstractmethod
+    def _learn(self, online: Online, pairs: Pairs, once: bool) -> None:
+        """Go through the pairs: `once` for `partial_fit`, as often as configured for `fit`."""
+
+    @abstractmethod
+    def _form(self, M: Array) -> Form:
+        """The form of a learned matrix."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from scratch.
+
+        Parameters
+        ----------
+        X : Pairs, array of shape (n_pairs, 2, n_features), or matrix (n_samples, n_features)
+            Pairs are shown in the order given, `n_passes` times. From a matrix of labeled
+            examples, dense or CSR, `n_pairs` pairs are drawn first.
+        y : array, optional
+            Nothing with Pairs; ±1 with an array of pairs; class labels with examples.
+        sample_weight : array, optional
+            With an array of pairs, a weight for each pair; with examples, for each example (a
+            pair then counts the product of its members'). The weight multiplies the cost of the
+            pair's slack, C; weight 0 leaves it out.
+        """
+        random = check_random_state(self.random_state)
+        pairs = self._supervision(X, y, sample_weight, random, reset=True)
+        self._restart(pairs, random)
+        self._learn(self._online, pairs, once=False)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Go on learning, once through what is given, in its order.
+
+        Takes what `fit` takes. Input that is refused changes nothing. In whatever portions a
+        stream of pairs arrives, the result is that of one `fit` over all of them.
+        """
+        new = not self.__sklearn_is_fitted__()
+        random = check_random_state(self.random_state) if new else self._random
+        pairs = self._supervision(X, y, sample_weight, random, reset=new)
+        if new:
+            self._restart(pairs, random)
+        self._learn(self._online, pairs, once=True)
+        return self
+
+    def _restart(self, pairs: Pairs, random: np.random.RandomState) -> None:
+        online = self._begin(pairs)
+        self._online, self._random = online, random
+        # Filled when the form is asked for: an eigendecomposition that a stream need not pay for.
+        self._handed: dict[int, tuple[Form, float]] = {}
+
+    def _supervision(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        random: np.random.RandomState,
+        reset: bool,
+    ) -> Pairs:
+        def draw(X: Any, y: Any, sample_weight: Any) -> Pairs:
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2,
+            )
+            return Pairs.from_labels(
+                X,
+                y,
+                self.n_pairs,
+                strategy=self.strategy,
+                sample_weight=sample_weight,
+                random_state=random,
+            )
+
+        pairs = as_pairs(X, y, sample_weight, learner=type(self).__name__, draw=draw)
+        if not is_labeled(X):
+            n_features = pairs.X.shape[1]
+            if not reset and n_features != self.n_features_in_:
+                raise InvalidInputError(
+                    f"X has {n_features} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+            self.n_features_in_ = n_features
+            if reset and hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        return pairs
+
+    # What was learned
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_online")
+
+    def _solution(self) -> tuple[Form, float]:
+        """The form and threshold of the present state, computed once per state."""
+        check_is_fitted(self)
+        state = self._online.history.rounds
+        if state not in self._handed:
+            M, b = self._online.solution()
+            form = self._form(M)
+            self._handed.clear()
+            self._handed[state] = (form, b)
+        return self._handed[state]
+
+    @property
+    def metric_(self) -> Form:
+        """The learned form: a frozen copy that later learning does not move."""
+        return self._solution()[0]
+
+    @property
+    def threshold_(self) -> float:
+        """b: a pair is called similar when its squared distance does not exceed it."""
+        return self._solution()[1]
+
+    @property
+    def closeness_threshold_(self) -> float:
+        """The same threshold on the scale of `metric_.closeness`: −√b."""
+        return -float(np.sqrt(self.threshold_))
+
+    @property
+    def n_updates_(self) -> int:
+        """Rounds that moved the matrix."""
+        check_is_fitted(self)
+        return self._online.history.updates
+
+    @property
+    def n_seen_(self) -> int:
+        """Pairs shown so far."""
+        check_is_fitted(self)
+        return self._online.history.rounds
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Pairs predicted wrongly when they were shown."""
+        check_is_fitted(self)
+        return self._online.history.mistakes
+
+    @property
+    def loss_(self) -> float:
+        """Σ ℓ_t: the hinge loss suffered along the way."""
+        check_is_fitted(self)
+        return self._online.history.loss
+
+    @property
+    def history_(self) -> dict[str, NDArray[np.float64]]:
+        """The learning curve: running totals "rounds", "loss", "mistakes", "updates"."""
+        check_is_fitted(self)
+        return self._online.history.curve
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._width(self.metric_)
+
+    @staticmethod
+    def _width(form: Form) -> int:
+        return len(form.components)  # type: ignore[attr-defined]
+
+    # How it is used
+
+    def transform(self, X: Matrix) -> Array:
+        """Map rows to where the learned distance is Euclidean.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features)
+
+        Returns
+        -------
+        array of shape (n, rank of the metric)
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        return self.metric_.embed(X)  # type: ignore[attr-defined]
+
+    def pair_distance(self, pairs: Any) -> Array:
+        """The learned distance √D of each pair.
+
+        Parameters
+        ----------
+        pairs : Pairs, array of shape (n, 2, n_features), or matrix of shape (n, n_features)
+            A matrix is read as the differences x − x′, on which alone the distance depends.
+        """
+        return np.sqrt(self._squared(pairs))
+
+    def pair_score(self, pairs: Any) -> Array:
+        """−√D of each pair: higher is more similar."""
+        return -self.pair_distance(pairs)
+
+    def decision_function(self, pairs: Any) -> Array:
+        """b − D of each pair: positive where it is called similar."""
+        return self.threshold_ - self._squared(pairs)
+
+    def predict(self, pairs: Any) -> NDArray[np.int64]:
+        """+1 for each pair called similar (D ≤ b), −1 for the others."""
+        return np.where(self.decision_function(pairs) >= 0, 1, -1)
+
+    def _squared(self, pairs: Any) -> Array:
+        check_is_fitted(self)
+        if is_labeled(pairs):
+            return self._squared_lengths(
+                validate_data(
+                    self, pairs, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+                )
+            )
+        if not isinstance(pairs, Pairs):
+            n = len(check_array(pairs, allow_nd=True, ensure_2d=False, dtype=None))
+            pairs = Pairs.from_arrays(pairs, np.ones(n))
+        parts = [
+            self.metric_.pairs(pairs.X[part.left], pairs.X[part.right], squared=True)  # type: ignore[call-arg]
+            for part in (pairs[start : start + 4096] for start in range(0, len(pairs), 4096))
+        ]
+        return np.concatenate([np.empty(0, dtype=pairs.X.dtype), *parts])
+
+    def _squared_lengths(self, V: Matrix) -> Array:
+        """vᵀMv of differences."""
+        E = self.metric_.embed(V)  # type: ignore[attr-defined]
+        return np.einsum("ij,ij->i", E, E)
+
+    def score(self, X: Any, y: ArrayLike | None = None) -> float:
+        """How good the metric is on what is given.
+
+        With Pairs, or an array of pairs and labels ±1: the part of the pairs that `predict`
+        gets right. With labeled examples: leave-one-out accuracy of the nearest neighbor among
+        them.
+        """
+        if is_labeled(X):
+            check_is_fitted(self)
+            X, y = validate_data(
+                self, X, y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+            )
+            nearest = Index(self.metric_, X).query(X, 1, exclude_self=True)[1][:, 0]
+            return float(np.mean(y[nearest] == y))
+        pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=Pairs.from_labels)
+        return float(np.mean(self.predict(pairs) == pairs.y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,116 @@
+"""Learners of pairs whose metric is a matrix on the features themselves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise._typing import Array
+from samewise.engine.averaging import Spec, checked_average
+from samewise.engine.directions import pair_difference
+from samewise.engine.online import PATHS, Online, chunks, few_threads
+from samewise.engine.policy import Policy, checked_psd
+from samewise.engine.progress import Progress
+from samewise.engine.stores import Symmetric
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form, Mahalanobis
+from samewise.kernels.steps import Step
+from samewise.learners.base import PairLearner
+from samewise.supervision import Pairs
+from samewise.supervision.streams import passes
+
+
+class LinearPairLearner(PairLearner):
+    """M moved by rank-one steps −τ y v vᵀ; a subclass names the step, the policy and the start."""
+
+    n_passes: int
+    shuffle: bool
+    init: Any
+    average: Spec
+    tolerance: float
+    path: str
+    verbose: int | bool
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_passes": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "average": [str, tuple, list],
+        "init": [str, "array-like", Mahalanobis],
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "n_pairs": [None, Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions({"balanced", "random", "nearest"})],
+        "path": [StrOptions(set(PATHS))],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    @abstractmethod
+    def _combination(self) -> tuple[Step, Policy, float]:
+        """The step, when M ⪰ 0 is restored, and the b to start from."""
+
+    def _begin(self, pairs: Pairs) -> Online:
+        step, psd, b = self._combination()
+        checked_average(self.average)
+        # A projection finds eigenvalues of the size of float32's rounding: keep the state exact.
+        dtype = np.float64 if checked_psd(psd) == "each" else pairs.X.dtype
+        self._dtype = pairs.X.dtype
+        return Online(
+            Symmetric(initial_matrix(self.init, pairs.X.shape[1], dtype)),
+            b,
+            step,
+            psd=psd,
+            average=self.average,
+            tolerance=self.tolerance,
+            path=self.path,
+        )
+
+    def _learn(self, online: Online, pairs: Pairs, once: bool) -> None:
+        n_passes, shuffle = (1, False) if once else (self.n_passes, self.shuffle)
+        with Progress(type(self).__name__, n_passes * len(pairs), self.verbose) as progress:
+            for ordered in passes(pairs, n_passes, shuffle, self._random):
+                self._pass(online, ordered, progress)
+                if progress.interrupted:
+                    break
+
+    def _pass(self, online: Online, pairs: Pairs, progress: Progress) -> None:
+        d = pairs.X.shape[1]
+        with few_threads(d):
+            for part in chunks(len(pairs), d):
+                online.learn(pair_difference(pairs[part]))
+                progress.report(online.history)
+                if progress.interrupted:
+                    return
+
+    def _form(self, M: Array) -> Form:
+        return Mahalanobis(M.astype(self._dtype, copy=False))
+
+    @property
+    def components_(self) -> Array:
+        """L of shape (rank, n_features) with M = LᵀL, leading directions first."""
+        return self.metric_.components  # type: ignore[attr-defined]
+
+    def get_mahalanobis_matrix(self) -> Array:
+        """M of shape (n_features, n_features), as a copy."""
+        return self.metric_.matrix.copy()  # type: ignore[attr-defined]
+
+
+def initial_matrix(init: Any, d: int, dtype: Any) -> Array:
+    """M to start from: "zero", "identity", an array or a form."""
+    if isinstance(init, str):
+        if init not in ("zero", "identity"):
+            raise InvalidInputError(
+                "The 'init' parameter must be 'zero', 'identity', an array of shape (n_features, "
+                f"n_features) or a Mahalanobis form. Got {init!r} instead."
+            )
+        return np.zeros((d, d), dtype=dtype) if init == "zero" else np.eye(d, dtype=dtype)
+    form = init if isinstance(init, Mahalanobis) else Mahalanobis(np.asarray(init))
+    if form.n_features_in != d:
+        raise InvalidInputError(
+            f"init has {form.n_features_in} features, but the data have {d}; give a matrix of "
+            f"shape ({d}, {d})."
+        )
+    return form.matrix.astype(dtype)

@@ -1,0 +1,138 @@
+"""Are the differences between methods more than chance?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from samewise.exceptions import InvalidInputError
+
+__all__ = ["Friedman", "friedman", "holm", "holm_pairwise"]
+
+
+@dataclass(frozen=True, eq=False)
+class Friedman:
+    """Result of `friedman`.
+
+    Attributes
+    ----------
+    statistic : float
+        χ² with k − 1 degrees of freedom, corrected for ties.
+    p_value : float
+    mean_ranks : ndarray of shape (n_methods,)
+        1 is best; ties share the mean of their ranks.
+    """
+
+    statistic: float
+    p_value: float
+    mean_ranks: NDArray[np.float64]
+
+
+def friedman(table: ArrayLike, *, higher_is_better: bool = False) -> Friedman:
+    """Friedman's test that all methods perform alike over several data sets.
+
+    Parameters
+    ----------
+    table : array-like of shape (n_datasets, n_methods)
+        Results, by default errors. At least 2 data sets and 3 methods.
+    higher_is_better : bool, default=False
+        True if the table holds accuracies or the like.
+
+    Returns
+    -------
+    Friedman
+
+    Examples
+    --------
+    >>> from samewise.scores import friedman
+    >>> result = friedman([[0.1, 0.2, 0.3], [0.2, 0.3, 0.5], [0.0, 0.1, 0.1], [0.3, 0.4, 0.6]])
+    >>> result.mean_ranks
+    array([1.   , 2.125, 2.875])
+    >>> round(result.p_value, 3)
+    0.022
+    """
+    values = np.asarray(table, dtype=np.float64)
+    if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] < 3:
+        raise InvalidInputError(
+            "table must have at least 2 rows (data sets) and 3 columns (methods). "
+            f"Got shape {values.shape}."
+        )
+    if not np.all(np.isfinite(values)):
+        raise InvalidInputError("table must be finite; leave out data sets with missing results.")
+    ranks = stats.rankdata(-values if higher_is_better else values, axis=1)
+    mean_ranks = ranks.mean(axis=0)
+    if np.all(ranks == ranks[0, 0]):
+        return Friedman(0.0, 1.0, mean_ranks)
+    statistic, p_value = stats.friedmanchisquare(*ranks.T)
+    return Friedman(float(statistic), float(p_value), mean_ranks)
+
+
+def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+    """Holm's step-down adjustment of p-values, in the order given.
+
+    The i-th smallest of m p-values (i = 1 … m) becomes max over j ≤ i of (m − j + 1)·p_(j), at
+    most 1. Rejecting where the adjusted value is ≤ α keeps the chance of any false rejection ≤ α.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (m,)
+
+    Returns
+    -------
+    ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> from samewise.scores import holm
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    if p.ndim != 1 or not np.all((p >= 0) & (p <= 1)):
+        raise InvalidInputError("p_values must be a one-dimensional array of values in [0, 1].")
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(np.arange(p.size, 0, -1) * p[order])
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+def holm_pairwise(mean_ranks: ArrayLike, n_datasets: int) -> NDArray[np.float64]:
+    """Holm-adjusted p-values of all pairwise comparisons of mean ranks.
+
+    z = (R_i − R_j) / √(k(k+1)/(6N)) for k methods over N data sets, two-sided, and Holm's
+    adjustment over the k(k−1)/2 pairs.
+
+    Parameters
+    ----------
+    mean_ranks : array-like of shape (k,)
+        From `friedman`.
+    n_datasets : int
+
+    Returns
+    -------
+    ndarray of shape (k, k)
+        Symmetric, 1 on the diagonal.
+
+    Examples
+    --------
+    >>> from samewise.scores import holm_pairwise
+    >>> holm_pairwise([1.4, 2.0, 2.6], n_datasets=10).round(3)
+    array([[1.   , 0.359, 0.022],
+           [0.359, 1.   , 0.359],
+           [0.022, 0.359, 1.   ]])
+    """
+    R = np.asarray(mean_ranks, dtype=np.float64)
+    if R.ndim != 1 or R.size < 2 or not np.all(np.isfinite(R)):
+        raise InvalidInputError("mean_ranks must be a one-dimensional, finite array of at least 2.")
+    if n_datasets < 1:
+        raise InvalidInputError(f"n_datasets must be at least 1. Got {n_datasets} instead.")
+    k = R.size
+    i, j = np.triu_indices(k, 1)
+    z = np.abs(R[i] - R[j]) / np.sqrt(k * (k + 1) / (6 * n_datasets))
+    adjusted = np.eye(k)
+    adjusted[i, j] = adjusted[j, i] = holm(2 * stats.norm.sf(z))
+    return adjusted

@@ -1,0 +1,8 @@
+"""Exact nearest neighbors under any form."""
+
+from __future__ import annotations
+
+from samewise.search.class_index import ClassIndex
+from samewise.search.index import Index
+
+__all__ = ["ClassIndex", "Index"]

@@ -1,0 +1,94 @@
+"""Exact nearest members of every class."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from samewise._typing import Array, Indices, Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form
+from samewise.forms.euclidean import EuclideanForm
+from samewise.search._checks import checked_rows
+from samewise.search._euclidean import BLOCK_BYTES, Euclidean
+
+__all__ = ["ClassIndex"]
+
+
+class ClassIndex:
+    """Stored, labelled rows that can be asked for the k closest members of each class.
+
+    Parameters
+    ----------
+    form : Form or None
+        What close means. None is the plain Euclidean distance.
+    X : array-like or CSR matrix of shape (n, d)
+    labels : ndarray of shape (n,)
+        Class numbers 0 … n_classes − 1; every class has a member.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samewise.search import ClassIndex
+    >>> X = np.array([[0.0], [1.0], [5.0], [7.0]])
+    >>> index = ClassIndex(None, X, np.array([0, 0, 1, 1]))
+    >>> index.query([[2.0]], k=2)
+    array([[[-1., -2.],
+            [-3., -5.]]])
+    """
+
+    def __init__(self, form: Form | None, X: Matrix, labels: Indices) -> None:
+        X = checked_rows(X, None if form is None else form.n_features_items, "X")
+        labels = np.asarray(labels)
+        self.form = form
+        self.sizes = np.bincount(labels)
+        self._n_query_features = X.shape[1] if form is None else form.n_features_in
+        order = np.argsort(labels, kind="stable")
+        cuts = np.cumsum(self.sizes)
+        self._members = [slice(b - n, b) for n, b in zip(self.sizes, cuts, strict=True)]
+        if form is None or isinstance(form, EuclideanForm):
+            E = X if form is None else form.embed(X)
+            self._searches = [Euclidean(E[order[members]]) for members in self._members]
+        else:
+            self._rows = X[order]
+
+    def query(self, Q: Matrix, k: int) -> Array:
+        """Closeness of the k closest members of each class, descending.
+
+        Parameters
+        ----------
+        Q : array-like or CSR matrix of shape (n, d)
+        k : int
+            At most the size of the smallest class.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes, k)
+        """
+        if not isinstance(k, int | np.integer) or not 1 <= k <= self.sizes.min():
+            raise InvalidInputError(
+                f"k must be an integer from 1 to {self.sizes.min()}, the size of the smallest "
+                f"class. Got {k!r} instead."
+            )
+        Q = checked_rows(Q, self._n_query_features, "Q")
+        if self.form is None:
+            return self._by_distance(Q, k)
+        if isinstance(self.form, EuclideanForm):
+            return self._by_distance(self.form.embed(Q), k)
+        return self._by_blocks(self.form, Q, k)
+
+    def _by_distance(self, E: Matrix, k: int) -> Array:
+        return np.stack([search.query(E, k, False)[0] for search in self._searches], axis=1)
+
+    def _by_blocks(self, form: Form, Q: Matrix, k: int) -> Array:
+        # One pass over all stored rows: an asymmetric form maps the queries only once.
+        found = []
+        for _, C in form.blocks(Q, self._rows, block_bytes=BLOCK_BYTES):
+            best = [_largest(C[:, members], k) for members in self._members]
+            found.append(np.stack(best, axis=1))
+        return np.concatenate(found)
+
+
+def _largest(C: Array, k: int) -> Array:
+    """The k largest values of each row, descending."""
+    m = C.shape[1]
+    return np.sort(np.partition(C, m - k, axis=1)[:, m - k :], axis=1)[:, ::-1]

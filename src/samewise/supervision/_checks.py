@@ -1,0 +1,81 @@
+"""The checks that every kind of supervision shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+
+from samewise._typing import Indices, Matrix, Signs
+from samewise.exceptions import InvalidInputError
+
+
+def checked_matrix(X: Any, name: str = "X") -> Matrix:
+    """X as a finite two-dimensional float array or CSR matrix; float32 and float64 pass uncopied."""
+    return check_array(
+        X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name, ensure_min_samples=0
+    )
+
+
+def checked_indices(indices: ArrayLike, n_rows: int, name: str) -> Indices:
+    """Row numbers in [0, n_rows), read-only; an integer array is taken without a copy."""
+    indices = np.asarray(indices)
+    if indices.ndim != 1 or (indices.dtype.kind not in "iu" and indices.size):
+        raise InvalidInputError(
+            f"{name} must be a one-dimensional array of integer row numbers. Got an array of shape "
+            f"{indices.shape} and type {indices.dtype}."
+        )
+    if indices.size == 0:
+        indices = indices.astype(np.intp)
+    elif indices.min() < 0 or indices.max() >= n_rows:
+        bad = indices[(indices < 0) | (indices >= n_rows)][0]
+        raise InvalidInputError(
+            f"{name} must hold row numbers from 0 to {n_rows - 1} (the matrix has {n_rows} rows). "
+            f"Got {bad}."
+        )
+    return read_only(indices)
+
+
+def checked_signs(y: ArrayLike, n: int) -> Signs:
+    """Labels of pairs: +1 for similar, −1 for dissimilar, nothing else."""
+    y = np.asarray(y)
+    if y.ndim != 1 or len(y) != n:
+        raise InvalidInputError(
+            f"y must have one label for each of the {n} pairs. Got an array of shape {y.shape}."
+        )
+    if y.dtype.kind not in "iuf" or not np.all((y == 1) | (y == -1)):
+        seen = [value.item() if hasattr(value, "item") else value for value in np.unique(y)[:5]]
+        raise InvalidInputError(
+            f"Labels of pairs must be +1 (similar) or -1 (dissimilar). Got {seen}; for labels 0/1 "
+            "pass 2*y - 1."
+        )
+    return read_only(y.astype(np.int8, copy=False))
+
+
+def checked_weights(
+    sample_weight: ArrayLike | None, n: int, what: str
+) -> NDArray[np.float64] | None:
+    """Non-negative finite weights, one each, or None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise InvalidInputError(
+            f"sample_weight must have one weight for each of the {n} {what}. Got an array of shape "
+            f"{weights.shape}."
+        )
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise InvalidInputError(
+            "sample_weight must be finite and not negative (0 leaves an example out). Got values "
+            f"from {np.min(weights)} to {np.max(weights)}."
+        )
+    return read_only(weights)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view of the array through which nobody can write."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

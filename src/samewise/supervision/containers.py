@@ -1,0 +1,386 @@
+"""Pairs and triplets: row numbers into a matrix, never copies of its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from samewise._typing import Indices, Matrix, Signs
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form
+from samewise.supervision import sampling
+from samewise.supervision._checks import (
+    checked_indices,
+    checked_matrix,
+    checked_signs,
+    checked_weights,
+    read_only,
+)
+
+__all__ = ["Pairs", "Triplets"]
+
+
+class Pairs:
+    """Pairs of rows that are the same (+1) or not the same (−1).
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+        The examples. Kept by reference: float32 and float64 are not copied.
+    left, right : integer arrays of shape (n_pairs,)
+        Row numbers of the two members of each pair.
+    y : array of shape (n_pairs,)
+        +1 for similar, −1 for dissimilar.
+    sample_weight : array of shape (n_pairs,), optional
+        How much each pair counts. A learner multiplies the cost of the pair's slack (its C) with
+        it; a pair of weight 0 is passed over.
+
+    Examples
+    --------
+    >>> from samewise import Pairs
+    >>> pairs = Pairs([[0.0, 0.0], [1.0, 0.0], [5.0, 5.0]], left=[0, 0], right=[1, 2], y=[1, -1])
+    >>> pairs
+    Pairs(2 pairs, 1 similar, over 3 rows of 2 features)
+    >>> pairs.differences()
+    array([[-1.,  0.],
+           [-5., -5.]])
+    """
+
+    __slots__ = ("X", "left", "right", "sample_weight", "y")
+
+    X: Matrix
+    left: Indices
+    right: Indices
+    y: Signs
+    sample_weight: NDArray[np.float64] | None
+
+    def __init__(
+        self,
+        X: Any,
+        left: ArrayLike,
+        right: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        self.X = checked_matrix(X)
+        self.left = checked_indices(left, self.X.shape[0], "left")
+        self.right = checked_indices(right, self.X.shape[0], "right")
+        if len(self.left) != len(self.right):
+            raise InvalidInputError(
+                "left and right must have the same length, one row number each for every pair. "
+                f"Got {len(self.left)} and {len(self.right)}."
+            )
+        self.y = checked_signs(y, len(self.left))
+        self.sample_weight = checked_weights(sample_weight, len(self.left), "pairs")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        n, d = self.X.shape
+        similar = int(np.count_nonzero(self.y == 1))
+        return f"Pairs({len(self)} pairs, {similar} similar, over {n} rows of {d} features)"
+
+    def __getitem__(self, rows: slice | ArrayLike) -> Pairs:
+        """The chosen pairs (a slice, row numbers or a mask), over the same matrix."""
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows)
+            if rows.ndim != 1:
+                raise InvalidInputError("Choose pairs by a slice, a mask or an array of numbers.")
+        chosen = object.__new__(Pairs)
+        chosen.X = self.X
+        for name in ("left", "right", "y", "sample_weight"):
+            values = getattr(self, name)
+            setattr(chosen, name, None if values is None else read_only(values[rows]))
+        return chosen
+
+    def differences(self) -> Matrix:
+        """v = x − x′ for every pair: (n_pairs, n_features), CSR where X is."""
+        return self.X[self.left] - self.X[self.right]
+
+    @classmethod
+    def from_labels(
+        cls,
+        X: Any,
+        y: ArrayLike,
+        n_pairs: int | None = None,
+        *,
+        strategy: str = "balanced",
+        n_neighbors: int = 5,
+        form: Form | None = None,
+        sample_weight: ArrayLike | None = None,
+        random_state: Any = None,
+    ) -> Pairs:
+        """Pairs drawn from labeled examples: two of one class are similar, of two classes not.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels of any kind.
+        n_pairs : int, optional
+            How many; 20 per example unless said. Pairs are distinct; where fewer exist, all of
+            them are taken, with a warning.
+        strategy : {"balanced", "random", "nearest"}
+            "balanced": half similar, half dissimilar. "random": uniformly from all pairs.
+            "nearest": for each example its `n_neighbors` nearest of its own class and as many
+            of the others, in the order of the examples (algorithms.md §2); `n_pairs` then keeps a
+            random part.
+        n_neighbors : int
+            For "nearest": neighbors of each kind.
+        form : Form, optional
+            For "nearest": what near means. Euclidean unless given.
+        sample_weight : array of shape (n_samples,), optional
+            A pair's weight is the product of its members' weights, scaled to mean 1.
+        random_state : int, RandomState or None
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from samewise import Pairs
+        >>> Pairs.from_labels(*load_iris(return_X_y=True), n_pairs=100, random_state=0)
+        Pairs(100 pairs, 50 similar, over 150 rows of 4 features)
+        """
+        X = checked_matrix(X)
+        codes, weights = sampling.class_codes(X, y, sample_weight)
+        left, right = sampling.draw_pairs(
+            X, codes, weights, n_pairs, strategy, n_neighbors, form, random_state
+        )
+        same = np.where(codes[left] == codes[right], 1, -1).astype(np.int8)
+        return cls(X, left, right, same, sampling.pair_weights(weights, left, right))
+
+    @classmethod
+    def from_arrays(
+        cls, pairs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Pairs:
+        """Pairs from an array of shape (n_pairs, 2, n_features) and labels ±1.
+
+        Examples
+        --------
+        >>> from samewise import Pairs
+        >>> Pairs.from_arrays([[[0.0, 0.0], [1.0, 0.0]]], [1])
+        Pairs(1 pairs, 1 similar, over 2 rows of 2 features)
+        """
+        X = _stacked(pairs, 2, "pairs")
+        left = np.arange(0, len(X), 2)
+        return cls(X, left, left + 1, y, sample_weight)
+
+    @classmethod
+    def from_grades(cls, X: Any, grades: Any, relevant: float = 1.0) -> Pairs:
+        """Every judged pair: similar where the grade reaches `relevant`, dissimilar below.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+        grades : sparse matrix of shape (n_rows, n_rows)
+            Its stored entries are the judgments (a stored 0 is "not relevant"); what is not stored
+            was not judged.
+        relevant : float
+            The lowest grade that means "the same".
+
+        Examples
+        --------
+        >>> import scipy.sparse as sp
+        >>> from samewise import Pairs
+        >>> grades = sp.coo_array(([2.0, 0.0], ([0, 0], [1, 2])), shape=(3, 3))
+        >>> Pairs.from_grades([[0.0], [1.0], [9.0]], grades).y.tolist()
+        [1, -1]
+        """
+        X = checked_matrix(X)
+        judged = sampling.checked_grades(grades, X.shape[0], X.shape[0])
+        keep = judged.row != judged.col
+        y = np.where(judged.data[keep] >= relevant, 1, -1)
+        return cls(X, judged.row[keep], judged.col[keep], y)
+
+
+class Triplets:
+    """Triplets: the positive is closer to the anchor than the negative is.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+        The anchors (queries) and, unless `items` is given, the items as well.
+    anchor, positive, negative : integer arrays of shape (n_triplets,)
+        Row numbers: anchors in X; positives and negatives in `items` (or X).
+    items : array or CSR matrix of shape (n_items, n_item_features), optional
+        A second matrix, whose number of features may differ from that of X.
+    sample_weight : array of shape (n_triplets,), optional
+
+    Examples
+    --------
+    >>> from samewise import Triplets
+    >>> Triplets([[0.0], [1.0], [5.0]], anchor=[0], positive=[1], negative=[2])
+    Triplets(1 triplets over 3 rows of 1 features)
+    """
+
+    __slots__ = ("X", "anchor", "items", "negative", "positive", "sample_weight")
+
+    X: Matrix
+    anchor: Indices
+    positive: Indices
+    negative: Indices
+    items: Matrix
+    sample_weight: NDArray[np.float64] | None
+
+    def __init__(
+        self,
+        X: Any,
+        anchor: ArrayLike,
+        positive: ArrayLike,
+        negative: ArrayLike,
+        items: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        self.X = checked_matrix(X)
+        self.items = self.X if items is None else checked_matrix(items, "items")
+        self.anchor = checked_indices(anchor, self.X.shape[0], "anchor")
+        self.positive = checked_indices(positive, self.items.shape[0], "positive")
+        self.negative = checked_indices(negative, self.items.shape[0], "negative")
+        lengths = (len(self.anchor), len(self.positive), len(self.negative))
+        if len(set(lengths)) > 1:
+            raise InvalidInputError(
+                "anchor, positive and negative must have the same length, one row number each for "
+                f"every triplet. Got {lengths[0]}, {lengths[1]} and {lengths[2]}."
+            )
+        self.sample_weight = checked_weights(sample_weight, len(self.anchor), "triplets")
+
+    def __len__(self) -> int:
+        return len(self.anchor)
+
+    def __repr__(self) -> str:
+        n, d = self.X.shape
+        text = f"Triplets({len(self)} triplets over {n} rows of {d} features"
+        if self.items is not self.X:
+            text += f" and {self.items.shape[0]} items of {self.items.shape[1]}"
+        return text + ")"
+
+    def __getitem__(self, rows: slice | ArrayLike) -> Triplets:
+        """The chosen triplets (a slice, row numbers or a mask), over the same matrices."""
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows)
+            if rows.ndim != 1:
+                raise InvalidInputError("Choose triplets by a slice, a mask or an array of numbers.")
+        chosen = object.__new__(Triplets)
+        chosen.X, chosen.items = self.X, self.items
+        for name in ("anchor", "positive", "negative", "sample_weight"):
+            values = getattr(self, name)
+            setattr(chosen, name, None if values is None else read_only(values[rows]))
+        return chosen
+
+    @classmethod
+    def from_labels(
+        cls,
+        X: Any,
+        y: ArrayLike,
+        n_triplets: int | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        random_state: Any = None,
+    ) -> Triplets:
+        """Triplets drawn from labeled examples.
+
+        The anchor is uniform over the examples whose class has another member, the positive
+        uniform over the rest of its class, the negative uniform over the other classes
+        (algorithms.md §3).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        n_triplets : int, optional
+            How many, drawn with replacement; 20 per example unless said.
+        sample_weight : array of shape (n_samples,), optional
+            A triplet's weight is the product of its members' weights, scaled to mean 1.
+        random_state : int, RandomState or None
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from samewise import Triplets
+        >>> Triplets.from_labels(*load_iris(return_X_y=True), n_triplets=100, random_state=0)
+        Triplets(100 triplets over 150 rows of 4 features)
+        """
+        X = checked_matrix(X)
+        codes, weights = sampling.class_codes(X, y, sample_weight)
+        anchor, positive, negative = sampling.draw_triplets(
+            codes, weights, n_triplets, random_state
+        )
+        return cls(
+            X,
+            anchor,
+            positive,
+            negative,
+            sample_weight=sampling.pair_weights(weights, anchor, positive, negative),
+        )
+
+    @classmethod
+    def from_arrays(cls, triplets: ArrayLike, sample_weight: ArrayLike | None = None) -> Triplets:
+        """Triplets from an array of shape (n_triplets, 3, n_features): anchor, positive, negative.
+
+        Examples
+        --------
+        >>> from samewise import Triplets
+        >>> Triplets.from_arrays([[[0.0], [1.0], [5.0]]])
+        Triplets(1 triplets over 3 rows of 1 features)
+        """
+        X = _stacked(triplets, 3, "triplets")
+        anchor = np.arange(0, len(X), 3)
+        return cls(X, anchor, anchor + 1, anchor + 2, sample_weight=sample_weight)
+
+    @classmethod
+    def from_grades(
+        cls,
+        X: Any,
+        items: Any,
+        grades: Any,
+        n_triplets: int | None = None,
+        *,
+        random_state: Any = None,
+    ) -> Triplets:
+        """Triplets drawn from relevance grades: a higher grade must rank above a lower one.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_queries, n_features)
+        items : array or CSR matrix of shape (n_items, n_item_features)
+        grades : array or sparse matrix of shape (n_queries, n_items)
+            Relevance of each item to each query. In a sparse matrix, items that are not stored
+            have grade 0.
+        n_triplets : int, optional
+            How many, drawn with replacement; 20 per query unless said. The query and the positive
+            are uniform over the (query, item) entries of a positive grade, the negative uniform
+            over the items of a lower grade for that query.
+        random_state : int, RandomState or None
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from samewise import Triplets
+        >>> grades = np.array([[2, 1, 0]])
+        >>> t = Triplets.from_grades([[1.0]], np.eye(3), grades, n_triplets=50, random_state=0)
+        >>> bool(np.all(grades[0, t.positive] > grades[0, t.negative]))
+        True
+        """
+        X, items = checked_matrix(X), checked_matrix(items, "items")
+        judged = sampling.checked_grades(grades, X.shape[0], items.shape[0])
+        anchor, positive, negative = sampling.draw_graded(judged.tocsr(), n_triplets, random_state)
+        return cls(X, anchor, positive, negative, items=items)
+
+
+def _stacked(arrays: Any, members: int, name: str) -> Matrix:
+    """(n, members, d) as (n·members, d) without a copy where the memory allows it."""
+    if sp.issparse(arrays):
+        raise InvalidInputError(
+            f"An array of {name} must be dense with shape (n, {members}, d). Got a sparse matrix; "
+            "hold the rows in one matrix and name them by row numbers instead."
+        )
+    arrays = np.asarray(arrays)
+    if arrays.ndim != 3 or arrays.shape[1] != members:
+        raise InvalidInputError(
+            f"An array of {name} must have shape (n_{name}, {members}, n_features). Got shape "
+            f"{arrays.shape}."
+        )
+    return checked_matrix(arrays.reshape(-1, arrays.shape[2]), name)

@@ -1,0 +1,71 @@
+"""The one gate through which a user's supervision comes in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from samewise.exceptions import InvalidInputError
+from samewise.supervision.containers import Pairs, Triplets
+
+
+def is_labeled(X: Any) -> bool:
+    """Whether X is a plain matrix of examples, whose y are class labels."""
+    if isinstance(X, Pairs | Triplets):
+        return False
+    return sp.issparse(X) or np.ndim(X) != 3
+
+
+def as_pairs(
+    X: Any,
+    y: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    *,
+    learner: str,
+    draw: Callable[[Any, Any, Any], Pairs],
+) -> Pairs:
+    """What was handed to `fit` as Pairs.
+
+    Parameters
+    ----------
+    X : Pairs, array of shape (n_pairs, 2, n_features), or matrix of labeled examples
+    y : None with Pairs; ±1 with an array of pairs; class labels with examples
+    sample_weight : weights of the pairs (with an array) or of the examples
+    learner : str
+        Who asks, for the messages.
+    draw : callable (X, y, sample_weight) → Pairs
+        How pairs are drawn from labeled examples; called only when everything else is right.
+    """
+    if isinstance(X, Triplets):
+        raise InvalidInputError(
+            f"{learner} learns from pairs. Got Triplets, which say what is closer but not what is "
+            "the same; give Pairs, an array of shape (n, 2, d) with labels ±1, or labeled examples."
+        )
+    if isinstance(X, Pairs):
+        if y is not None or sample_weight is not None:
+            raise InvalidInputError(
+                "Pairs carry their own labels and weights: call fit(pairs) without y and "
+                "sample_weight, and give those to Pairs(...) instead."
+            )
+        pairs = X
+    elif is_labeled(X):
+        if y is None:
+            raise InvalidInputError(
+                f"{learner} requires y to be passed, but the target y is None: give class labels "
+                "with examples, ±1 with an array of pairs, or Pairs."
+            )
+        return draw(X, y, sample_weight)
+    else:
+        if y is None:
+            raise InvalidInputError(
+                f"{learner} requires y to be passed with an array of pairs, but the target y is "
+                "None: give +1 (similar) or -1 (dissimilar) for each pair."
+            )
+        pairs = Pairs.from_arrays(X, y, sample_weight)
+    if len(pairs) == 0:
+        raise InvalidInputError(f"{learner} needs at least one pair. Got none.")
+    return pairs

@@ -1,0 +1,289 @@
+"""Labels and grades into row numbers. All randomness of the library enters here."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import column_or_1d
+
+from samewise._typing import Indices, Matrix
+from samewise.exceptions import InvalidInputError, SamewiseWarning
+from samewise.forms import Form, Mahalanobis
+from samewise.kernels.neighbors import top_k
+from samewise.supervision._checks import checked_weights
+
+PER_EXAMPLE = 20
+"""Pairs or triplets drawn per example when nobody says how many."""
+
+
+def class_codes(
+    X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
+    """Labels as numbers 0, 1, …; −1 for examples of weight 0, which are never drawn."""
+    y = column_or_1d(np.asarray(y), warn=True)
+    check_classification_targets(y)
+    if len(y) != X.shape[0]:
+        raise InvalidInputError(
+            f"y must have one label for each of the {X.shape[0]} rows of X. Got {len(y)} labels."
+        )
+    weights = checked_weights(sample_weight, len(y), "examples")
+    codes = np.unique(y, return_inverse=True)[1]
+    if weights is not None:
+        codes = np.where(weights > 0, codes, -1)
+    present = np.bincount(codes[codes >= 0])
+    if np.count_nonzero(present) < 2:
+        raise InvalidInputError(
+            "Learning what is similar needs examples of at least two classes. Got one class"
+            f" ({len(y)} examples; n_samples = {len(y)})."
+        )
+    return codes, weights
+
+
+def pair_weights(
+    weights: NDArray[np.float64] | None, *members: Indices
+) -> NDArray[np.float64] | None:
+    """Product of the members' weights, scaled to mean 1."""
+    if weights is None:
+        return None
+    product = np.prod([weights[rows] for rows in members], axis=0)
+    return product / product.mean() if product.size else product
+
+
+class _Classes:
+    """The members of each class, one after the other."""
+
+    def __init__(self, codes: NDArray[np.intp]) -> None:
+        self.members = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
+        self.size = np.bincount(codes[codes >= 0]).astype(np.int64)
+        self.start = np.cumsum(self.size) - self.size
+
+    @property
+    def n_similar(self) -> int:
+        return int((self.size * (self.size - 1) // 2).sum())
+
+    @property
+    def n_dissimilar(self) -> int:
+        n = int(self.size.sum())
+        return n * (n - 1) // 2 - self.n_similar
+
+    def similar(self, code: NDArray[np.int64]) -> tuple[Indices, Indices]:
+        """The similar pairs of the given numbers in [0, n_similar)."""
+        ends = np.cumsum(self.size * (self.size - 1) // 2)
+        group = np.searchsorted(ends, code, side="right")
+        first, second = _triangle(code - (ends - self.size * (self.size - 1) // 2)[group])
+        return self.members[self.start[group] + second], self.members[self.start[group] + first]
+
+    def dissimilar(self, code: NDArray[np.int64]) -> tuple[Indices, Indices]:
+        """The dissimilar pairs of the given numbers in [0, n_dissimilar)."""
+        # Members of class g against everything in later classes: size[g] · after[g] of them.
+        after = self.size.sum() - self.start - self.size
+        ends = np.cumsum(self.size * after)
+        group = np.searchsorted(ends, code, side="right")
+        row, column = np.divmod(code - (ends - self.size * after)[group], after[group])
+        beyond = self.start[group] + self.size[group]
+        return self.members[self.start[group] + row], self.members[beyond + column]
+
+
+def _triangle(code: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number t to (i, j), j < i, in the order (1,0), (2,0), (2,1), (3,0), …"""
+    i = ((1 + np.sqrt(1 + 8 * code.astype(np.float64))) / 2).astype(np.int64)
+    # The square root may be off by one for large numbers.
+    i -= i * (i - 1) // 2 > code
+    i += i * (i + 1) // 2 <= code
+    return i, code - i * (i - 1) // 2
+
+
+def draw_pairs(
+    X: Matrix,
+    codes: NDArray[np.intp],
+    weights: NDArray[np.float64] | None,
+    n_pairs: int | None,
+    strategy: str,
+    n_neighbors: int,
+    form: Form | None,
+    random_state: Any,
+) -> tuple[Indices, Indices]:
+    """Row numbers of distinct pairs, in random order ("nearest": in the order of the examples)."""
+    rng = check_random_state(random_state)
+    _check_count(n_pairs, "n_pairs")
+    if strategy == "nearest":
+        left, right = nearest_pairs(X, codes, n_neighbors, form)
+        if n_pairs is not None and n_pairs < len(left):
+            keep = np.sort(rng.choice(len(left), n_pairs, replace=False))
+            left, right = left[keep], right[keep]
+        return left, right
+    if strategy not in ("balanced", "random"):
+        raise InvalidInputError(
+            "The strategy must be 'balanced', 'random' or 'nearest'. Got " + repr(strategy) + "."
+        )
+    classes = _Classes(codes)
+    if classes.n_similar == 0:
+        raise InvalidInputError(
+            "Similar pairs need a class with at least two examples. Got "
+            f"{len(classes.size)} classes of one example each; n_samples={len(classes.members)}."
+        )
+    n_pairs = PER_EXAMPLE * len(classes.members) if n_pairs is None else n_pairs
+    if strategy == "random":
+        counts = _split_at_random(rng, n_pairs, classes)
+    else:
+        counts = _split_evenly(n_pairs, classes)
+    if sum(counts) < n_pairs:
+        warnings.warn(
+            f"{n_pairs} pairs were asked for, but only {sum(counts)} could be drawn without "
+            "repeating one; ask for fewer, or make several passes over them (n_passes).",
+            SamewiseWarning,
+            stacklevel=3,
+        )
+    left, right = np.concatenate(
+        [
+            find(sample_without_replacement(total, count, random_state=rng).astype(np.int64))
+            for find, total, count in (
+                (classes.similar, classes.n_similar, counts[0]),
+                (classes.dissimilar, classes.n_dissimilar, counts[1]),
+            )
+        ],
+        axis=1,
+    )
+    # A drawn pair has no first and second member: which one stands left is a coin toss.
+    swap = rng.randint(0, 2, len(left)).astype(bool)
+    left[swap], right[swap] = right[swap], left[swap]
+    order = rng.permutation(len(left))
+    return left[order], right[order]
+
+
+def _split_evenly(n_pairs: int, classes: _Classes) -> tuple[int, int]:
+    similar = min((n_pairs + 1) // 2, classes.n_similar)
+    dissimilar = min(n_pairs - similar, classes.n_dissimilar)
+    return min(n_pairs - dissimilar, classes.n_similar), dissimilar
+
+
+def _split_at_random(
+    rng: np.random.RandomState, n_pairs: int, classes: _Classes
+) -> tuple[int, int]:
+    n_pairs = min(n_pairs, classes.n_similar + classes.n_dissimilar)
+    similar = _hypergeometric(rng, classes.n_similar, classes.n_dissimilar, n_pairs)
+    return similar, n_pairs - similar
+
+
+def _hypergeometric(rng: np.random.RandomState, good: int, bad: int, drawn: int) -> int:
+    """How many of `drawn` are good; NumPy's own generator stops at 10⁹ items."""
+    if good + bad < 10**9:
+        return int(rng.hypergeometric(good, bad, drawn))
+    # So many pairs that drawing with and without replacement cannot be told apart.
+    return int(min(rng.binomial(drawn, good / (good + bad)), good))
+
+
+def nearest_pairs(
+    X: Matrix, codes: NDArray[np.intp], n_neighbors: int, form: Form | None
+) -> tuple[Indices, Indices]:
+    """For each example its nearest of the same class and its nearest of the others.
+
+    A class with `n_neighbors` or fewer members gives the pairs it has.
+    """
+    _check_count(n_neighbors, "n_neighbors")
+    form = Mahalanobis.identity(X.shape[1]) if form is None else form
+    found = []
+    for rows, closeness in form.blocks(X, X):
+        here = np.arange(X.shape[0])[rows]
+        same = codes[here, None] == codes[None, :]
+        for wanted in (same, ~same):
+            usable = wanted & (codes[here, None] >= 0) & (codes[None, :] >= 0)
+            usable[np.arange(len(here)), here] = False
+            masked = np.where(usable, closeness, -np.inf)
+            neighbors = top_k(masked, min(n_neighbors, X.shape[0]))
+            real = np.take_along_axis(usable, neighbors, axis=1)
+            found.append((np.broadcast_to(here[:, None], real.shape)[real], neighbors[real]))
+    left, right = (np.concatenate(side) for side in zip(*found, strict=True))
+    order = np.argsort(left, kind="stable")
+    return left[order], right[order]
+
+
+def draw_triplets(
+    codes: NDArray[np.intp],
+    weights: NDArray[np.float64] | None,
+    n_triplets: int | None,
+    random_state: Any,
+) -> tuple[Indices, Indices, Indices]:
+    """Anchor uniform, positive uniform in its class, negative uniform outside it."""
+    rng = check_random_state(random_state)
+    _check_count(n_triplets, "n_triplets")
+    classes = _Classes(codes)
+    n = len(classes.members)
+    place = np.flatnonzero(np.repeat(classes.size, classes.size) > 1)
+    if len(place) == 0:
+        raise InvalidInputError(
+            "Triplets need a class with at least two examples. Got "
+            f"{len(classes.size)} classes of one example each; n_samples={n}."
+        )
+    n_triplets = PER_EXAMPLE * n if n_triplets is None else n_triplets
+    anchor = place[rng.randint(0, len(place), n_triplets)]
+    group = np.repeat(np.arange(len(classes.size)), classes.size)[anchor]
+    start, size = classes.start[group], classes.size[group]
+    # Uniform over the class without the anchor, and over everything without the class.
+    positive = start + rng.randint(0, np.maximum(size - 1, 1))
+    positive += positive >= anchor
+    negative = rng.randint(0, n - size)
+    negative += np.where(negative >= start, size, 0)
+    return classes.members[anchor], classes.members[positive], classes.members[negative]
+
+
+def checked_grades(grades: Any, n_rows: int, n_columns: int) -> sp.coo_array:
+    """Relevance grades as a sparse matrix of the expected shape."""
+    judged = sp.coo_array(grades)
+    if judged.shape != (n_rows, n_columns):
+        raise InvalidInputError(
+            f"grades must have shape ({n_rows}, {n_columns}), a row for each query and a column for "
+            f"each item. Got {judged.shape}."
+        )
+    if not np.all(np.isfinite(judged.data)):
+        raise InvalidInputError("grades must be finite. Got NaN or infinity.")
+    return judged
+
+
+def draw_graded(
+    grades: sp.csr_array, n_triplets: int | None, random_state: Any
+) -> tuple[Indices, Indices, Indices]:
+    """Query and positive uniform over the positive grades, negative uniform below that grade."""
+    rng = check_random_state(random_state)
+    _check_count(n_triplets, "n_triplets")
+    n_queries, n_items = grades.shape
+    n_triplets = PER_EXAMPLE * n_queries if n_triplets is None else n_triplets
+    anchors, positives, negatives = [], [], []
+    usable: list[tuple[int, NDArray[Any], NDArray[Any]]] = []
+    for query in range(n_queries):
+        row = np.zeros(n_items)
+        stored = slice(grades.indptr[query], grades.indptr[query + 1])
+        row[grades.indices[stored]] = grades.data[stored]
+        ranked = np.argsort(row, kind="stable")
+        good = np.flatnonzero((row > 0) & (row > row[ranked[0]]))
+        if len(good):
+            usable.append((query, good, np.searchsorted(row[ranked], row[good], side="left")))
+    if not usable:
+        raise InvalidInputError(
+            "grades must hold, for some query, an item of a positive grade above another item's. "
+            "Got none."
+        )
+    chance = np.array([len(good) for _, good, _ in usable], dtype=np.float64)
+    drawn = rng.multinomial(n_triplets, chance / chance.sum())
+    for (query, good, below), count in zip(usable, drawn, strict=True):
+        row = np.zeros(n_items)
+        stored = slice(grades.indptr[query], grades.indptr[query + 1])
+        row[grades.indices[stored]] = grades.data[stored]
+        pick = rng.randint(0, len(good), count)
+        anchors.append(np.full(count, query))
+        positives.append(good[pick])
+        negatives.append(np.argsort(row, kind="stable")[rng.randint(0, below[pick])])
+    order = rng.permutation(n_triplets)
+    return tuple(np.concatenate(part)[order] for part in (anchors, positives, negatives))
+
+
+def _check_count(count: int | None, name: str) -> None:
+    if count is not None and (not isinstance(count, int | np.integer) or count < 1):
+        raise InvalidInputError(f"{name} must be an integer of at least 1. Got {count!r}.")

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from samewise.scores import friedman, holm, holm_pairwise
+
+
+@pytest.mark.parametrize("decimals", [1, 8])
+def test_friedman_agrees_with_scipy(decimals):
+    table = np.random.default_rng(0).random((12, 5)).round(decimals)
+    result = friedman(table)
+    statistic, p_value = stats.friedmanchisquare(*table.T)
+    np.testing.assert_allclose(result.statistic, statistic, rtol=1e-12)
+    np.testing.assert_allclose(result.p_value, p_value, rtol=1e-12)
+    np.testing.assert_allclose(result.mean_ranks.sum(), 5 * 6 / 2)
+
+
+def test_the_lowest_gets_rank_one_unless_higher_is_better():
+    table = [[0.1, 0.2, 0.2], [0.3, 0.5, 0.4]]
+    np.testing.assert_array_equal(friedman(table).mean_ranks, [1, 2.75, 2.25])
+    np.testing.assert_array_equal(
+        friedman(table, higher_is_better=True).mean_ranks, [3, 1.25, 1.75]
+    )
+
+
+def test_methods_that_never_differ_are_alike():
+    result = friedman(np.ones((4, 3)))
+    assert (result.statistic, result.p_value) == (0.0, 1.0)
+
+
+def test_holm_by_hand():
+    # Sorted .005 .01 .03 .04 times 4 3 2 1 = .02 .03 .06 .04, and the last is lifted to .06.
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_array_equal(holm([0.9, 0.8]), [1.0, 1.0])
+    assert holm([]).shape == (0,)
+
+
+def test_holm_pairwise_by_hand():
+    # k = 4 methods, N = 15 data sets: standard error sqrt(4·5/90) = 0.4714.
+    ranks = [1.2, 2.0, 3.0, 3.8]
+    p = {
+        (i, j): 2 * stats.norm.sf(abs(ranks[i] - ranks[j]) / np.sqrt(20 / 90))
+        for i in range(4)
+        for j in range(i + 1, 4)
+    }
+    adjusted, worst = holm_pairwise(ranks, 15), 0.0
+    for step, pair in enumerate(sorted(p, key=p.get)):
+        worst = max(worst, min(1.0, (6 - step) * p[pair]))
+        np.testing.assert_allclose(adjusted[pair], worst, rtol=1e-12)
+    np.testing.assert_array_equal(adjusted, adjusted.T)
+    np.testing.assert_array_equal(np.diag(adjusted), np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: friedman(np.ones((4, 2))), r"3 columns \(methods\). Got shape \(4, 2\)"),
+        (lambda: friedman(np.ones((1, 3))), "at least 2 rows"),
+        (lambda: friedman([[1, 2, np.nan], [1, 2, 3]]), "table must be finite"),
+        (lambda: holm([0.5, 1.2]), r"values in \[0, 1\]"),
+        (lambda: holm([0.5, np.nan]), r"values in \[0, 1\]"),
+        (lambda: holm_pairwise([1.0], 5), "at least 2"),
+        (lambda: holm_pairwise([1.0, 2.0], 0), "n_datasets must be at least 1. Got 0"),
+    ],
+)
+def test_bad_input_is_named(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
