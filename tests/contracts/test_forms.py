@@ -135,6 +135,15 @@ def test_blocks_laid_together_are_the_closeness(form, block_bytes, items):
     close(np.vstack([block for _, block in parts]), form.closeness(X, items))
 
 
+def test_many_rows_are_worked_on_in_several_blocks(form, monkeypatch):
+    X, Y = rows(4), rows(5)
+    pairs, cross = form.pairs(X, Y), form.cross(X)
+    for name in ("_PAIR_BYTES", "_BLOCK_BYTES"):
+        monkeypatch.setattr(f"samewise.forms.base.{name}", 200)
+    close(form.pairs(X, Y), pairs)
+    close(form.cross(X), cross)
+
+
 def test_closeness_is_larger_for_what_is_closer(form):
     X, Y = rows(4), rows(5, 6)
     values = form.cross(X, Y)

@@ -190,6 +190,7 @@ def test_one_class_is_always_the_answer():
         (KNNClassifier(n_neighbors=1.5), "'n_neighbors' parameter of KNNClassifier must be an int"),
         (KNNClassifier(rule="all"), "'rule' parameter of KNNClassifier must be a str among"),
         (KNNClassifier(metric="cosine"), "'metric' parameter of KNNClassifier must be"),
+        (KNNClassifier(KNeighborsClassifier()), "Got KNeighborsClassifier, which learns no metric"),
         (KNNClassifier(n_neighbors=13), r"n_neighbors=13 is more than .*n_samples = 12"),
         (
             KNNClassifier(n_neighbors=6, rule="sknn"),

@@ -362,7 +362,7 @@ def test_what_cannot_be_saved_says_so_and_leaves_the_old_file(path):
             r"A parameter of KernelMahalanobis cannot be saved \(.*ndarray",
         ),
         (
-            KernelMahalanobis([[1.0]], [[1.0]], "rbf", {"gamma": float("inf")}),
+            KernelMahalanobis([[1.0]], [[1.0]], "sigmoid", {"coef0": float("inf")}),
             "files hold finite numbers",
         ),
     ):

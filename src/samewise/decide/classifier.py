@@ -101,6 +101,11 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
             return
         fitted = hasattr(self.metric, "metric_")
         self.learner_ = self.metric if fitted else clone(self.metric).fit(X, y)
+        if not hasattr(self.learner_, "metric_"):
+            raise InvalidInputError(
+                f"The 'metric' parameter of KNNClassifier must be a learner with a metric_ after "
+                f"fit, a Form or None. Got {type(self.metric).__name__}, which learns no metric."
+            )
         self.metric_ = self.learner_.metric_
 
     def _check_n_neighbors(self, n: int) -> None:

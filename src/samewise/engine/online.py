@@ -72,15 +72,31 @@ class Online:
         """The least b allowed while running."""
         return FLOOR if self.psd == "each" else -np.inf
 
-    def learn(self, directions: Directions) -> None:
-        """Go through the directions in order."""
+    def learn(self, directions: Directions) -> NDArray[np.float64]:
+        """Go through the directions in order; returns the τ of each."""
         path = self._path(directions)
+        taus = np.zeros(len(directions))
         start = 0
         while start < len(directions):
             block = directions.rows(start, start + _block_rows(path, directions))
             trace = self._advance(path, block)
             self._record(block, trace)
+            taus[start : start + trace.done] = trace.tau[: trace.done]
             start += trace.done
+        return taus
+
+    def widen(self, n_new: int) -> None:
+        """Add coordinates in which M is zero."""
+        self.store.widen(n_new)
+        self.cone.widen(n_new)
+
+    def narrow(self, kept: int, H: Array) -> None:
+        """Keep the first coordinates, and of the rest the span of the orthonormal rows of H.
+
+        M must be zero beyond it.
+        """
+        self.store.narrow(kept, H)
+        self.cone.narrow(kept, H)
 
     def _path(self, directions: Directions) -> str:
         if self.path == "plain":

@@ -127,6 +127,21 @@ class Cone:
         self.calm = trace.done == n and searches > 0 and len(projected) == 0
         return trace
 
+    def widen(self, n_new: int) -> None:
+        """Follow M into new coordinates, in which it is zero."""
+        if self.P is not None:
+            P = Symmetric(self.P)
+            P.widen(n_new, 1.0 / self.mu0)
+            self.P = P.lower
+
+    def narrow(self, kept: int, H: Array) -> None:
+        """Follow M into fewer coordinates: (J M Jᵀ + μ₀I)⁻¹ = J P Jᵀ, as M is zero elsewhere."""
+        self.budget = 0.0
+        if self.P is not None:
+            P = Symmetric(self.P)
+            P.narrow(kept, H)
+            self.P = P.lower
+
     def _stays_inside(self, store: Symmetric, V: Array, c: NDArray[np.float64]) -> bool:
         """Whether M stays PSD through the block: proved, not guessed."""
         down = c < 0

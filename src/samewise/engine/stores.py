@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
+from scipy.linalg import block_diag
 
 from samewise._typing import Array, Matrix
 from samewise.kernels import blocked, psd
@@ -54,8 +55,19 @@ class Symmetric:
         self.lower = np.tril(psd.project(self.matrix))
         return U, c.astype(np.float64)
 
-    def embed_in(self, d: int) -> None:
-        """Grow to d×d with zeros."""
-        grown = np.zeros((d, d), dtype=self.lower.dtype)
-        grown[: len(self.lower), : len(self.lower)] = self.lower
+    def widen(self, n_new: int, value: float = 0.0) -> None:
+        """Add coordinates: zero everywhere but for `value` on their diagonal."""
+        d = len(self.lower)
+        grown = np.zeros((d + n_new, d + n_new), dtype=self.lower.dtype)
+        grown[:d, :d] = self.lower
+        np.fill_diagonal(grown[d:, d:], value)
         self.lower = grown
+
+    def narrow(self, kept: int, H: Array) -> None:
+        """M becomes J M Jᵀ, where J keeps the first coordinates and maps the rest by H."""
+        M = self.matrix
+        rest = M[kept:] @ block_diag(np.eye(kept), H.T)
+        moved = np.zeros((kept + len(H), kept + len(H)), dtype=M.dtype)
+        moved[:kept, :kept] = M[:kept, :kept]
+        moved[kept:] = H @ rest
+        self.lower = np.tril(moved)

@@ -19,6 +19,8 @@ __all__ = ["KINDS", "MAX_BYTES", "Form"]
 
 MAX_BYTES = 4 * 2**30
 _BLOCK_BYTES = 64 * 2**20
+# Row by row nothing is shared between rows, so the work had better stay in the cache.
+_PAIR_BYTES = 4 * 2**20
 
 KINDS: dict[str, type[Form]] = {}
 """Every kind of form by the name it has in a file."""
@@ -128,7 +130,7 @@ class Form(Frozen, ABC):
         array([[2., 2.],
                [2., 4.]])
         """
-        return self._gather("cross", X, Y, max_bytes, _unchanged)
+        return self._gather("cross", X, Y, max_bytes, unchanged)
 
     def closeness(
         self, X: Matrix, Y: Matrix | None = None, *, max_bytes: float = MAX_BYTES
@@ -236,7 +238,7 @@ class Form(Frozen, ABC):
         X, Y = self._check_pairs(X, Y)
         values = np.empty(X.shape[0], dtype=X.dtype)
         row_bytes = (X.shape[1] + self._width) * X.dtype.itemsize
-        for rows in row_slices(len(values), row_bytes, _BLOCK_BYTES):
+        for rows in row_slices(len(values), row_bytes, _PAIR_BYTES):
             with naming_rows(rows.start):
                 values[rows] = self._pair_values(X[rows], Y[rows])
         return values
@@ -279,8 +281,6 @@ class Form(Frozen, ABC):
             and all(_same(values, other_arrays[name]) for name, values in arrays.items())
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}={value}" for name, value in self._summary().items())
         return f"{type(self).__name__}({parts})"
@@ -294,5 +294,6 @@ def _same(a: Array, b: Array) -> bool:
     return a.dtype == b.dtype and np.array_equal(a, b)
 
 
-def _unchanged(values: Array) -> Array:
+def unchanged(values: Array) -> Array:
+    """Finish a block that needs no finishing."""
     return values

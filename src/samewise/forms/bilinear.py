@@ -8,12 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from samewise._typing import Array, Indices, Matrix
-from samewise.exceptions import InvalidInputError
+from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.forms._checks import (
     UndefinedRowsError,
     check_matrix,
     check_square,
-    naming_rows,
 )
 from samewise.forms.base import Form
 from samewise.kernels import normalizers
@@ -186,8 +185,12 @@ class NormalizedBilinear(Bilinear):
         if self.normalizer is None:
             return E
         norms = normalizers.sizes("cosine", Q)
-        with naming_rows():
-            return self._divide(E, norms[:, None])
+        if not norms.all():
+            raise DegenerateInputError(
+                f"Row {np.argmin(norms)} of Q is zero and has no cosine; leave zero vectors out"
+            )
+        E /= norms[:, None]
+        return E
 
     def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
         values = super()._pair_values(X, Y)
@@ -254,7 +257,7 @@ def _undefined(place: Indices, name: str) -> UndefinedRowsError:
     def describe(start: int) -> str:
         return (
             f"The {name} normalizer leaves the similarity undefined at row {place[0] + start} of X"
-            f" with row {place[-1] + (start if len(place) == 1 else 0)} of Y; {remedy}"
+            f" with row {place[-1] + start * (len(place) == 1)} of Y; {remedy}"
         )
 
     return UndefinedRowsError(describe)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from samewise._typing import Array, Matrix
-from samewise.forms.base import MAX_BYTES, Form
+from samewise.forms.base import MAX_BYTES, Form, unchanged
 from samewise.kernels.pairwise import squared_distances, squared_norms
 
 __all__ = ["EuclideanForm"]
@@ -90,7 +90,7 @@ class EuclideanForm(Form):
         array([[0., 2.],
                [2., 0.]])
         """
-        finish = _unchanged if squared else _root
+        finish = unchanged if squared else _root
         return self._gather("cross", X, Y, max_bytes, finish)
 
     def _oriented(self, values: Array) -> Array:
@@ -117,7 +117,3 @@ class EuclideanForm(Form):
 
 def _root(values: Array) -> Array:
     return np.sqrt(values, out=values)
-
-
-def _unchanged(values: Array) -> Array:
-    return values

@@ -1,6 +1,7 @@
 """Algorithms that learn a form, one paper's family to a file."""
 
+from samewise.learners.kernel_pola import KernelPOLA
 from samewise.learners.passive_aggressive import PassiveAggressive
 from samewise.learners.pola import POLA
 
-__all__ = ["POLA", "PassiveAggressive"]
+__all__ = ["POLA", "KernelPOLA", "PassiveAggressive"]

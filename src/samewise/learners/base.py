@@ -198,12 +198,9 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self._online.history.curve
 
     @property
+    @abstractmethod
     def _n_features_out(self) -> int:
-        return self._width(self.metric_)
-
-    @staticmethod
-    def _width(form: Form) -> int:
-        return len(form.components)  # type: ignore[attr-defined]
+        """Columns that `transform` gives."""
 
     # How it is used
 

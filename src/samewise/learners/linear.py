@@ -89,6 +89,10 @@ class LinearPairLearner(PairLearner):
         return Mahalanobis(M.astype(self._dtype, copy=False))
 
     @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    @property
     def components_(self) -> Array:
         """L of shape (rank, n_features) with M = LᵀL, leading directions first."""
         return self.metric_.components  # type: ignore[attr-defined]

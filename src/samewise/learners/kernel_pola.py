@@ -1,0 +1,208 @@
+"""POLA in the feature space of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise._typing import Array, Matrix
+from samewise.engine.kernel_span import BLOCK, KernelSpan
+from samewise.engine.online import Online, few_threads
+from samewise.engine.progress import Progress
+from samewise.engine.stores import Symmetric
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form, KernelMahalanobis
+from samewise.kernels import psd
+from samewise.kernels.steps import Step
+from samewise.learners.base import PairLearner
+from samewise.supervision import Pairs
+from samewise.supervision.streams import passes
+
+__all__ = ["KernelPOLA"]
+
+
+class KernelPOLA(PairLearner):
+    """POLA on φ(x), known through a kernel k(x, x′) = φ(x)·φ(x′) only.
+
+    The matrix stays in the span of the differences φ(x) − φ(x′) of the pairs that updated it,
+    M = Σ λ_i r_i r_iᵀ, and everything is done in an orthonormal basis of that span. With a linear
+    kernel this is POLA itself.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        A name of `sklearn.metrics.pairwise.pairwise_kernels`, a callable of two rows, or
+        "precomputed": then X is the kernel matrix between the training points, pairs name its rows,
+        and later input holds the kernel values of new points with all training points.
+    kernel_params : dict, optional
+        Keywords for the kernel, such as ``{"gamma": 0.5}``.
+    gamma : float
+        POLA's relaxation γ for the inseparable case (not the kernel's gamma).
+    n_passes, shuffle, tolerance, n_pairs, verbose, random_state
+        As for `PassiveAggressive`.
+    strategy : {"balanced", "random"}
+        How pairs are drawn from labeled examples, see `Pairs.from_labels`.
+
+    Attributes
+    ----------
+    metric_ : KernelMahalanobis
+    threshold_, n_updates_, n_seen_, n_mistakes_, loss_, history_
+        As for `PassiveAggressive`.
+
+    Notes
+    -----
+    The span grows by one direction with every update that is not in it yet: with u updates the
+    memory is O(u²) and a pair costs O(u² + u·d).
+
+    References
+    ----------
+    S. Shalev-Shwartz, Y. Singer, A. Y. Ng: Online and batch learning of pseudo-metrics. ICML 2004,
+    §3.3.
+
+    Examples
+    --------
+    >>> from samewise import KernelPOLA, KNNClassifier
+    >>> from samewise.datasets import make_concentric_circles
+    >>> X, y = make_concentric_circles(60, random_state=0)
+    >>> KNNClassifier(n_neighbors=1).fit(X, y).kneighbors()[1].shape
+    (60, 1)
+    >>> learner = KernelPOLA("poly", {"degree": 2}, n_passes=3, random_state=0).fit(X, y)
+    >>> learner.score(X, y) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
+        "kernel_params": [None, dict],
+        "gamma": [Interval(Real, 0, None, closed="left")],
+        "n_passes": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "n_pairs": [None, Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions({"balanced", "random"})],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        kernel: str | Callable[..., float] = "rbf",
+        kernel_params: Mapping[str, Any] | None = None,
+        gamma: float = 0.0,
+        *,
+        n_passes: int = 1,
+        shuffle: bool = False,
+        tolerance: float = 0.0,
+        n_pairs: int | None = None,
+        strategy: str = "balanced",
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.gamma = gamma
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.tolerance = tolerance
+        self.n_pairs = n_pairs
+        self.strategy = strategy
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _begin(self, pairs: Pairs) -> Online:
+        self._span = KernelSpan()
+        self._first = self._members(pairs[:1])[0]
+        return Online(
+            Symmetric(np.empty((0, 0))),
+            1.0,
+            Step(float("inf"), self.gamma, False),
+            psd="each",
+            average="last",
+            tolerance=self.tolerance,
+            path="auto",
+        )
+
+    def _learn(self, online: Online, pairs: Pairs, once: bool) -> None:
+        n_passes, shuffle = (1, False) if once else (self.n_passes, self.shuffle)
+        kernel = partial(_submatrix, pairs.X) if self._precomputed else self._evaluate
+        with (
+            Progress(type(self).__name__, n_passes * len(pairs), self.verbose) as progress,
+            few_threads(0),
+        ):
+            for ordered in passes(pairs, n_passes, shuffle, self._random):
+                for start in range(0, len(ordered), BLOCK):
+                    block = ordered[start : start + BLOCK]
+                    self._span.learn(online, block, *self._members(block), kernel)
+                    progress.report(online.history)
+                    if progress.interrupted:
+                        return
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _members(self, pairs: Pairs) -> tuple[Matrix, Matrix]:
+        """What the kernel is evaluated on: rows, or their numbers in the kernel matrix."""
+        if self._precomputed:
+            return pairs.left, pairs.right
+        return pairs.X[pairs.left], pairs.X[pairs.right]
+
+    def _evaluate(self, A: Matrix, B: Matrix) -> Array:
+        return pairwise_kernels(A, B, metric=self.kernel, **(self.kernel_params or {}))
+
+    def _supervision(self, X: Any, *args: Any, **kwargs: Any) -> Pairs:
+        pairs = super()._supervision(X, *args, **kwargs)
+        n, m = pairs.X.shape
+        if self._precomputed and n != m:
+            raise InvalidInputError(
+                "With kernel='precomputed', X must be the square kernel matrix between the "
+                f"training points. Got shape ({n}, {m})."
+            )
+        return pairs
+
+    def _form(self, M: Array) -> Form:
+        span = self._span
+        if len(span) == 0:
+            return KernelMahalanobis(
+                np.zeros((1, 1)), self._first, self.kernel, self.kernel_params
+            )
+        F = psd.factor(M)[0] @ span.basis
+        coefficients = np.hstack([F, -F])
+        if sp.issparse(span.left):
+            members = sp.csr_array(sp.vstack([span.left, span.right]))
+        else:
+            # A point that stood in several pairs is evaluated once.
+            members, place = np.unique(
+                np.concatenate([span.left, span.right]), axis=0, return_inverse=True
+            )
+            summed = np.zeros((len(members), len(F)))
+            np.add.at(summed, place.ravel(), coefficients.T)
+            coefficients = summed.T
+        return KernelMahalanobis(coefficients, members, self.kernel, self.kernel_params)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.metric_.coefficients)  # type: ignore[attr-defined]
+
+    def _squared_lengths(self, V: Matrix) -> Array:
+        raise InvalidInputError(
+            "Under a kernel a distance depends on both members of a pair. Got a matrix; give Pairs "
+            "or an array of shape (n, 2, d)."
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _submatrix(K: Array, rows: Any, columns: Any) -> Array:
+    return K[np.ix_(rows, columns)]
