@@ -3,10 +3,42 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 LENGTH = 2048
 """Most points a curve keeps; a longer one is thinned to every second point."""
+
+
+@njit(cache=True)
+def _count(
+    violation: NDArray[np.float64],
+    target: NDArray[np.float64],
+    sign: NDArray[np.float64],
+    tau: NDArray[np.float64],
+    rounds: int,
+    every: int,
+    loss: float,
+    mistakes: int,
+    updates: int,
+    points: NDArray[np.float64],
+) -> tuple[float, int, int]:
+    """Add up loss, mistakes and updates, noting the totals after every so many rounds."""
+    k = 0
+    left = every - rounds % every
+    for i in range(violation.shape[0]):
+        margin = target[i] - violation[i]
+        loss += max(violation[i], 0.0)
+        # A pair is called similar when vᵀMv ≤ b: on the border, similar is right.
+        mistakes += margin < 0.0 or (margin == 0.0 and sign[i] > 0.0)
+        updates += tau[i] != 0.0
+        left -= 1
+        if left == 0:
+            points[0, k], points[1, k] = rounds + i + 1, loss
+            points[2, k], points[3, k] = mistakes, updates
+            k += 1
+            left = every
+    return loss, mistakes, updates
 
 
 class History:
@@ -25,40 +57,35 @@ class History:
         self.updates = 0
         self.every = 1
         self._points: list[NDArray[np.float64]] = []
-        self._length = 0
 
     def record(
         self,
         violation: NDArray[np.float64],
-        mistake: NDArray[np.bool_],
-        updated: NDArray[np.bool_],
+        target: NDArray[np.float64],
+        sign: NDArray[np.float64],
+        tau: NDArray[np.float64],
     ) -> None:
         """Take in the next rounds."""
         n = len(violation)
-        first = self.rounds
-        loss = np.maximum(violation, 0.0)
-        picked = np.arange(self.every - 1 - first % self.every, n, self.every)
-        if len(picked):
-            self._points.append(
-                np.stack(
-                    [
-                        first + 1.0 + picked,
-                        self.loss + np.cumsum(loss)[picked],
-                        self.mistakes + np.cumsum(mistake)[picked],
-                        self.updates + np.cumsum(updated)[picked],
-                    ]
-                )
-            )
-            self._length += len(picked)
-        self.rounds += n
-        self.loss += float(loss.sum())
-        self.mistakes += int(np.count_nonzero(mistake))
-        self.updates += int(np.count_nonzero(updated))
-        while self._length > LENGTH:
-            points = np.concatenate(self._points, axis=1)
+        while (self.rounds + n) // self.every > LENGTH:
             self.every *= 2
-            points = points[:, points[0] % self.every == 0]
-            self._points, self._length = [points], points.shape[1]
+            points = np.concatenate([np.empty((4, 0)), *self._points], axis=1)
+            self._points = [points[:, points[0] % self.every == 0]]
+        points = np.empty((4, (self.rounds + n) // self.every - self.rounds // self.every))
+        self.loss, self.mistakes, self.updates = _count(
+            violation,
+            target,
+            sign,
+            tau,
+            self.rounds,
+            self.every,
+            self.loss,
+            self.mistakes,
+            self.updates,
+            points,
+        )
+        self.rounds += n
+        self._points.append(points)
 
     @property
     def curve(self) -> dict[str, NDArray[np.float64]]:

@@ -192,13 +192,10 @@ class Online:
 
     def _record(self, block: Directions, trace: Trace) -> None:
         done = slice(0, trace.done)
-        tau, violation = trace.tau[done], trace.violation[done]
-        margin = block.target[done] - violation
-        # A pair is called similar when vᵀMv ≤ b: on the border, similar is right.
-        mistake = (margin < 0) | ((margin == 0) & (block.sign[done] > 0))
+        tau = trace.tau[done]
         self.b = trace.b
-        rows = np.flatnonzero(tau)
         if self.average.kind != "last":
+            rows = np.flatnonzero(tau)
             self.average.observe(
                 self.store,
                 trace.done,
@@ -207,8 +204,10 @@ class Online:
                 trace.b,
                 self._parts(block, trace, rows),
             )
-        self.history.record(violation, mistake, tau != 0)
-        if not isinstance(self.psd, str) and len(rows) and self.history.updates % self.psd == 0:
+        before = self.history.updates
+        self.history.record(trace.violation[done], block.target[done], block.sign[done], tau)
+        due = not isinstance(self.psd, str) and self.history.updates % self.psd == 0
+        if due and self.history.updates > before:
             self._restore()
 
     def _parts(
@@ -242,8 +241,10 @@ def _block_rows(path: str, directions: Directions) -> int:
     """Rows a path takes at once: enough to fill the products, few enough to stay in the cache."""
     d = directions.V.shape[1]
     if path == "blocked":
+        return 256 if d >= 500 else 64
+    if path == "cone":
         return 128 if d >= 500 else 64
-    return 64 if path == "cone" else len(directions)
+    return len(directions)
 
 
 def chunks(n: int, d: int) -> Iterator[slice]:

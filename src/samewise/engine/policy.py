@@ -69,6 +69,7 @@ class Cone:
     def __init__(self) -> None:
         self.calm = True
         self.budget = 0.0
+        self.ahead = 16.0
         self.P: Array | None = None
         self.mu0 = 0.0
         self.since = 0
@@ -93,7 +94,7 @@ class Cone:
                 scores.copy(), K, *rest, floor, -1, trace.tau, trace.violation, trace.threshold
             )
             c = trace.tau * block.sign
-            if self._stays_inside(store, block.V, c):
+            if self._stays_inside(store, block.V, c, K):
                 store.add(block.V, c)
                 self.P = None
                 return trace
@@ -142,30 +143,34 @@ class Cone:
             P.narrow(kept, H)
             self.P = P.lower
 
-    def _stays_inside(self, store: Symmetric, V: Array, c: NDArray[np.float64]) -> bool:
+    def _stays_inside(
+        self, store: Symmetric, V: Array, c: NDArray[np.float64], K: NDArray[np.float64]
+    ) -> bool:
         """Whether M stays PSD through the block: proved, not guessed."""
-        down = c < 0
-        removed = float(-c[down] @ np.einsum("ij,ij->i", V[down], V[down]))
+        down = np.flatnonzero(c < 0)
+        removed = _largest_eigenvalue(-c[down], K[np.ix_(down, down)])
         if removed <= self.budget:
             self.budget -= removed
             return True
         self.budget = 0.0
         lowest = Symmetric(store.lower)
         lowest.add(V[down], c[down])
-        # Ask for more room than this block takes, so that the next blocks need no proof (Weyl).
-        for room in (16.0 * removed, 0.0):
+        # Ask for more room than this block takes, so that the next blocks need no proof (Weyl);
+        # for less after a refusal, which costs a factorization.
+        for ahead in (self.ahead, 0.0):
             shifted = lowest.lower.copy()
-            np.fill_diagonal(shifted, np.diagonal(shifted) - room)
+            np.fill_diagonal(shifted, np.diagonal(shifted) - ahead * removed)
             if dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)[1] == 0:
-                self.budget = room
+                self.budget = ahead * removed
+                self.ahead = min(2.0 * self.ahead, 64.0)
                 return True
+            self.ahead = max(self.ahead / 8.0, 1.0)
         return False
 
     def _invert(self, store: Symmetric, steps: NDArray[np.float64]) -> None:
         """P = (M + μ₀I)⁻¹, μ₀ a typical μ: Lanczos needs few steps when μ/μ₀ is near 1."""
         if self.recent:
-            middle = np.quantile(np.log(self.recent), [0.2, 0.5, 0.8]).mean()
-            self.mu0 = math.exp(middle)
+            self.mu0 = self._typical()
         elif len(steps):
             self.mu0 = 0.1 * float(np.median(steps))
         self.since = 0
@@ -179,6 +184,10 @@ class Cone:
             # Rounding left M below zero by more than μ₀.
             self.mu0 *= 10.0
 
+    def _typical(self) -> float:
+        """The middle of the recent μ on a logarithmic scale, small ones included."""
+        return math.exp(np.quantile(np.log(self.recent), [0.05, 0.5, 0.95]).mean())
+
     def _follow(
         self,
         store: Symmetric,
@@ -189,12 +198,8 @@ class Cone:
     ) -> None:
         self.since += int(np.count_nonzero(trace.tau))
         self.recent.extend(trace.mu[projected].tolist())
-        far = (
-            searches > 0
-            and effort > 24 * searches
-            and abs(math.log(self.mu0) - float(np.median(np.log(self.recent or [self.mu0]))))
-            > math.log(3.0)
-        )
+        slow = searches > 0 and effort > 24 * searches and len(self.recent) > 0
+        far = slow and abs(math.log(self.mu0 / self._typical())) > math.log(3.0)
         if self.since >= self.REFRESH or far or trace.done < len(trace.tau):
             self._invert(store, np.empty(0))
 
@@ -227,3 +232,13 @@ class Cone:
                 self.recent.append(float(trace.mu[0]))
         self._invert(store, np.empty(0))
         return trace
+
+
+def _largest_eigenvalue(c: NDArray[np.float64], K: NDArray[np.float64]) -> float:
+    """A bound on the largest eigenvalue of Σ c_i v_i v_iᵀ, c > 0, from K_ij = (v_i·v_j)², j ≥ i.
+
+    It is that of the Gram matrix of the √c_i v_i, which no row sum of absolute values exceeds.
+    """
+    upper = np.triu(np.sqrt(K)) * np.sqrt(np.outer(c, c))
+    sums = upper.sum(axis=0) + upper.sum(axis=1) - np.diagonal(upper)
+    return float(np.max(sums, initial=0.0))

@@ -18,16 +18,27 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import get_blas_funcs
 
 from samewise._typing import Array
+from samewise.kernels.rank_one import FAST
 from samewise.kernels.steps import step_size
 
 
 def quadratic(T: Array, V: Array) -> NDArray[np.float64]:
     """v_iᵀ M v_i for the rows of V: half the flops of V M, by the triangle."""
     trmm = get_blas_funcs("trmm", (T,))
-    Y = trmm(1.0, T.T, V.T, lower=0).T
-    doubled = np.einsum("ij,ij->i", Y, V, dtype=np.float64)
-    diagonal = np.einsum("ij,ij,j->i", V, V, np.diagonal(T), dtype=np.float64)
-    return 2.0 * doubled - diagonal
+    out = np.empty(len(V))
+    _row_products(trmm(1.0, T.T, V.T, lower=0).T, V, np.ascontiguousarray(np.diagonal(T)), out)
+    return out
+
+
+@njit(cache=True, fastmath=FAST)
+def _row_products(Y: Array, V: Array, diagonal: Array, out: NDArray[np.float64]) -> None:
+    """out_i = Σ_k v_ik (2 y_ik − M_kk v_ik): the triangle counts twice, its diagonal once."""
+    for i in range(V.shape[0]):
+        y, v = Y[i], V[i]
+        total = 0.0
+        for k in range(v.shape[0]):
+            total += v[k] * (2 * y[k] - diagonal[k] * v[k])
+        out[i] = total
 
 
 def squared_gram(V: Array) -> NDArray[np.float64]:

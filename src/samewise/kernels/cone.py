@@ -26,8 +26,9 @@ from samewise._typing import Array
 from samewise.kernels.rank_one import FAST
 from samewise.kernels.steps import step_size
 
-MAX_LANCZOS = 64
-"""Dimension of the Krylov space at which the search gives up (a better μ₀ would have needed 20)."""
+MAX_LANCZOS = 192
+"""Dimension of the Krylov space at which the search gives up: 20 are usual, more where μ and μ₀ are
+far apart, and from here on a factorization is cheaper."""
 
 PRECISION = 1e-12
 """Wanted residual of the eigenvalue equation, and size below which a negative eigenvalue counts as

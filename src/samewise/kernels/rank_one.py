@@ -37,25 +37,28 @@ def gather_differences(X: Array, left: NDArray[Any], right: NDArray[Any], out: A
 
 @njit(cache=True, fastmath=FAST)
 def _quadratic(M: Array, v: Array) -> float:
-    """vᵀMv from the lower triangle."""
+    """vᵀMv from the lower triangle, four rows at a time."""
+    d = v.shape[0]
     total = 0.0
-    for r in range(v.shape[0]):
-        inner = M[r, r] * v[r] * 0
+    r = 0
+    while r + 4 <= d:
+        m0, m1, m2, m3 = M[r], M[r + 1], M[r + 2], M[r + 3]
+        v0, v1, v2, v3 = v[r], v[r + 1], v[r + 2], v[r + 3]
+        below = 0.0
         for k in range(r):
-            inner += M[r, k] * v[k]
-        total += v[r] * (2 * inner + M[r, r] * v[r])
-    return total
-
-
-@njit(cache=True, fastmath=FAST)
-def _quadratic_full(M: Array, v: Array) -> float:
-    """vᵀMv from both triangles: whole rows suit the vector registers when rows are short."""
-    total = 0.0
-    for r in range(v.shape[0]):
-        inner = v[r] * 0
-        for k in range(v.shape[0]):
-            inner += M[r, k] * v[k]
-        total += v[r] * inner
+            below += (m0[k] * v0 + m1[k] * v1 + m2[k] * v2 + m3[k] * v3) * v[k]
+        below += m1[r] * v0 * v1 + (m2[r] * v0 + m2[r + 1] * v1) * v2
+        below += (m3[r] * v0 + m3[r + 1] * v1 + m3[r + 2] * v2) * v3
+        total += 2 * below + m0[r] * v0 * v0 + m1[r + 1] * v1 * v1
+        total += m2[r + 2] * v2 * v2 + m3[r + 3] * v3 * v3
+        r += 4
+    while r < d:
+        row = M[r]
+        inner = 0.0
+        for k in range(r):
+            inner += row[k] * v[k]
+        total += v[r] * (2 * inner + row[r] * v[r])
+        r += 1
     return total
 
 
@@ -65,6 +68,16 @@ def _sq_norm(v: Array) -> float:
     for k in range(v.shape[0]):
         total += v[k] * v[k]
     return total
+
+
+@njit(cache=True, fastmath=FAST)
+def _add(M: Array, c: float, v: Array) -> None:
+    """M += c v vᵀ on the lower triangle."""
+    for r in range(v.shape[0]):
+        row = M[r]
+        f = M.dtype.type(c * v[r])
+        for k in range(r + 1):
+            row[k] += f * v[k]
 
 
 @njit(cache=True)
@@ -85,18 +98,11 @@ def dense(
     threshold: NDArray[np.float64],
 ) -> tuple[int, float]:
     """The loop over dense rows of V."""
-    d = V.shape[1]
-    both = d <= 32
-    if both:
-        for r in range(d):
-            for k in range(r):
-                M[k, r] = M[r, k]
     updates = 0
     for i in range(V.shape[0]):
         v = V[i]
         threshold[i] = b
-        score = _quadratic_full(M, v) if both else _quadratic(M, v)
-        p = target[i] - sign[i] * score - offset[i] * b
+        p = target[i] - sign[i] * _quadratic(M, v) - offset[i] * b
         violation[i] = p
         tau[i] = 0.0
         if p <= 0.0 and not step[2]:
@@ -108,11 +114,7 @@ def dense(
         if t == 0.0:
             continue
         tau[i] = t
-        c = t * sign[i]
-        for r in range(d):
-            f = M.dtype.type(c * v[r])
-            for k in range(d if both else r + 1):
-                M[r, k] += f * v[k]
+        _add(M, t * sign[i], v)
         b = max(b + t * offset[i], floor)
         updates += 1
         if updates == max_updates:

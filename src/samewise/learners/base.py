@@ -216,9 +216,7 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         array of shape (n, rank of the metric)
         """
         check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return self.metric_.embed(X)  # type: ignore[attr-defined]
 
     def pair_distance(self, pairs: Any) -> Array:

@@ -120,6 +120,4 @@ def neighbor_accuracies(
     k = min(max_neighbors, len(codes) - 1)
     neighbors = codes[Index(form, X).query(X, k, exclude_self=True)[1]]
     n_classes = int(codes.max()) + 1
-    return np.array(
-        [np.mean(vote(neighbors[:, : i + 1], n_classes)[0] == codes) for i in range(k)]
-    )
+    return np.array([np.mean(vote(neighbors[:, : i + 1], n_classes)[0] == codes) for i in range(k)])

@@ -15,7 +15,11 @@ from samewise.exceptions import InvalidInputError
 def checked_matrix(X: Any, name: str = "X") -> Matrix:
     """X as a finite two-dimensional float array or CSR matrix; float32 and float64 pass uncopied."""
     return check_array(
-        X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name, ensure_min_samples=0
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        input_name=name,
+        ensure_min_samples=0,
     )
 
 

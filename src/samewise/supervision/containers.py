@@ -262,7 +262,9 @@ class Triplets:
         if not isinstance(rows, slice):
             rows = np.asarray(rows)
             if rows.ndim != 1:
-                raise InvalidInputError("Choose triplets by a slice, a mask or an array of numbers.")
+                raise InvalidInputError(
+                    "Choose triplets by a slice, a mask or an array of numbers."
+                )
         chosen = object.__new__(Triplets)
         chosen.X, chosen.items = self.X, self.items
         for name in ("anchor", "positive", "negative", "sample_weight"):

@@ -1,0 +1,49 @@
+"""Run the benchmarks: `python -m benchmarks [pa] [psd] [memory] [startup]`.
+
+Ratios are of CPU time of one thread, medians of interleaved repeats in one run, with one BLAS
+thread. "wanted" is the goal set for each, "prototype" what a throw-away prototype reached on another
+machine.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Before NumPy is imported: BLAS reads it once.
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+
+def show(title: str, rows: list[dict[str, object]]) -> None:
+    columns = list(rows[0])
+    cells = [[str(row[c]) for c in columns] for row in rows]
+    widths = [max(len(c), *(len(r[i]) for r in cells)) for i, c in enumerate(columns)]
+    print(f"\n{title}\n")
+    for line in [columns, ["-" * w for w in widths], *cells]:
+        print("  ".join(text.rjust(w) for text, w in zip(line, widths, strict=True)))
+    sys.stdout.flush()
+
+
+def main(chosen: list[str]) -> None:
+    from benchmarks import memory, pa, psd, startup
+
+    sections = {
+        "pa": [("PA-I, no projection", pa.run)],
+        "psd": [
+            ("PA-I, M ⪰ 0 after every step, projections active", psd.run_active),
+            ("PA-I, M ⪰ 0 after every step, M stays positive definite", psd.run_inside),
+        ],
+        "memory": [("Memory beyond the data, MiB", memory.run)],
+        "startup": [("Seconds to start", startup.run)],
+    }
+    unknown = set(chosen) - set(sections)
+    if unknown:
+        sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}; there are {', '.join(sections)}")
+    for name in chosen or sections:
+        for title, run in sections[name]:
+            show(title, run())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

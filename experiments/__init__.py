@@ -1,0 +1,1 @@
+"""Replications of published experiments; `python -m experiments` lists them."""

@@ -1,0 +1,60 @@
+"""Shared fixtures: any seed, and small data that no test can change.
+
+SAMEWISE_TEST_SEEDS names the seeds to run with, as numbers and ranges: "7", "0-99", "1,5,10-20".
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from samewise import Pairs
+
+
+def _seeds() -> list[int]:
+    chosen: list[int] = []
+    for part in os.environ.get("SAMEWISE_TEST_SEEDS", "0-2").split(","):
+        first, _, last = part.partition("-")
+        chosen += range(int(first), int(last or first) + 1)
+    return chosen
+
+
+@pytest.fixture(params=_seeds(), ids=lambda seed: f"seed{seed}")
+def seed(request):
+    """Any seed: what a test claims must not depend on it."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def labeled():
+    """Three overlapping classes of 20 in 5 dimensions: (X, y), read-only."""
+    rng = np.random.default_rng(20)
+    y = np.repeat([0, 1, 2], 20)
+    X = rng.normal(size=(60, 5)) * [2.0, 1.0, 1.0, 0.5, 0.5]
+    X[:, 2] += y
+    X[:, 3] -= 0.7 * y
+    order = rng.permutation(60)
+    return _frozen(X[order]), _frozen(y[order])
+
+
+@pytest.fixture(scope="session")
+def pairs(labeled):
+    """A stream of 400 balanced pairs of the labeled examples."""
+    return Pairs.from_labels(*labeled, n_pairs=400, random_state=0)
+
+
+@pytest.fixture(scope="session")
+def sparse_pairs(labeled):
+    """(dense, CSR): the same 300 pairs over the same half-empty rows."""
+    X, y = labeled
+    X = _frozen(np.where(np.random.default_rng(1).random(X.shape) < 0.5, X, 0.0))
+    drawn = Pairs.from_labels(X, y, n_pairs=300, random_state=0)
+    return drawn, Pairs(sp.csr_array(X), drawn.left, drawn.right, drawn.y)
+
+
+def _frozen(array):
+    array.flags.writeable = False
+    return array

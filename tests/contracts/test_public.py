@@ -1,0 +1,145 @@
+"""The public face, and the inner walls."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import samewise
+
+ROOT = Path(__file__).parents[2]
+
+PUBLIC = [
+    "POLA",
+    "Bilinear",
+    "Form",
+    "GeneralizedCosine",
+    "Index",
+    "KNNClassifier",
+    "KernelMahalanobis",
+    "KernelPOLA",
+    "Mahalanobis",
+    "NormalizedBilinear",
+    "Pairs",
+    "PassiveAggressive",
+    "Triplets",
+    "Verifier",
+    "datasets",
+    "exceptions",
+    "load",
+    "scores",
+    "tune_C",
+]
+LAYERS = ["datasets", "decide", "forms", "learners", "protocols", "scores", "search", "supervision"]
+
+
+def as_written(names):
+    """Sorted as ruff sorts `__all__`: CONSTANTS, then Classes, then the rest."""
+    return sorted(names, key=lambda n: (0 if n.isupper() else 1 if n[0].isupper() else 2, n))
+
+
+def test_the_public_face_is_this_list():
+    assert samewise.__all__ == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_there_and_documented(name):
+    value = getattr(samewise, name)
+    assert value.__doc__
+    assert name in dir(samewise)
+    if hasattr(value, "__name__"):
+        assert value.__name__ in (name, f"samewise.{name}")
+
+
+def test_a_star_import_gives_the_public_face():
+    names = {}
+    exec("from samewise import *", names)
+    assert set(names) - {"__builtins__"} == set(PUBLIC)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'samewise' has no attribute 'LMNNN'"):
+        samewise.LMNNN  # noqa: B018
+
+
+@pytest.mark.parametrize("module", ["", *(f".{layer}" for layer in LAYERS), ".exceptions"])
+def test_names_are_sorted_and_importable(module):
+    module = importlib.import_module(f"samewise{module}")
+    assert module.__doc__
+    assert module.__all__ == as_written(module.__all__)
+    assert len(set(module.__all__)) == len(module.__all__)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+
+
+def test_a_bare_import_loads_nothing_heavy():
+    heavy = ("matplotlib", "dask", "pandas", "typer", "rich", "sklearn", "scipy", "numba")
+    code = f"import sys, samewise; print([m for m in {heavy} if m in sys.modules])"
+    assert _fresh(code) == "[]"
+
+
+def test_learning_loads_nothing_of_an_extra():
+    code = (
+        "import sys, numpy as np, samewise\n"
+        "learner = samewise.PassiveAggressive(n_pairs=20, random_state=0)\n"
+        "learner.fit(np.eye(8), [0, 1] * 4)\n"
+        "samewise.KNNClassifier(learner, n_neighbors=1).fit(np.eye(8), [0, 1] * 4)\n"
+        "samewise.Verifier, samewise.datasets, samewise.scores, samewise.load\n"
+        # Not rich: scikit-learn takes it by itself where it is installed.
+        "extras = ('matplotlib', 'dask', 'typer', 'snowballstemmer')\n"
+        "print([m for m in extras if m in sys.modules])"
+    )
+    assert _fresh(code) == "[]"
+
+
+def _fresh(code):
+    """What a new interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_package_is_typed():
+    assert (Path(samewise.__file__).parent / "py.typed").is_file()
+
+
+def test_one_version_everywhere():
+    assert metadata.version("samewise") == samewise.__version__
+    changelog = ROOT / "CHANGELOG.md"
+    if not changelog.is_file():
+        pytest.skip("the changelog belongs to a checkout")
+    versions = re.findall(
+        r"^## \[(\d[^\]]*)\]", changelog.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert versions[0] == samewise.__version__
+
+
+def test_imports_go_downward_only():
+    if find_spec("importlinter") is None:
+        pytest.skip("import-linter is not installed")
+    if not (ROOT / "pyproject.toml").is_file():
+        pytest.skip("the contract belongs to a checkout")
+    code = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 kept, 0 broken" in done.stdout
