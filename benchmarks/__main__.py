@@ -1,7 +1,7 @@
 """Run the benchmarks: `python -m benchmarks [pa] [psd] [memory] [startup]`.
 
 Ratios are of CPU time of one thread, medians of interleaved repeats in one run, with one BLAS
-thread. "wanted" is the goal set for each, "prototype" what a throw-away prototype reached on another
+thread. "wanted" is the goal set for each, "prototype" what a first prototype reached on another
 machine.
 """
 

@@ -1,4 +1,4 @@
-"""What people write first, and what careful people write: the loops samewise is measured against."""
+"""What people write first, and what careful people write: the loops to beat."""
 
 from __future__ import annotations
 

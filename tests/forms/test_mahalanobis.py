@@ -150,7 +150,7 @@ def test_integers_and_sparse_matrices_make_a_form():
 
 def test_not_positive_semi_definite():
     bad = np.diag([1.0, -0.25])
-    text = r"but its smallest eigenvalue is -0.25; project it first: samewise.kernels.psd.project"
+    text = r"but its smallest eigenvalue is -0.25; Mahalanobis.nearest"
     with pytest.raises(NotPSDError, match=text):
         Mahalanobis(bad)
     np.testing.assert_array_equal(Mahalanobis(project(bad)).matrix, np.diag([1.0, 0.0]))
@@ -183,3 +183,17 @@ def test_unusable_components():
         Mahalanobis.from_components(np.ones(3))
     with pytest.raises(InvalidInputError, match="The components of Mahalanobis contains NaN"):
         Mahalanobis.from_components([[np.nan]])
+
+
+def test_nearest_drops_what_is_negative_or_skew(seed):
+    A = np.random.RandomState(seed).randn(5, 5)
+    form = Mahalanobis.nearest(A)
+    values, vectors = np.linalg.eigh((A + A.T) / 2)
+    np.testing.assert_allclose(
+        form.matrix, (vectors * np.maximum(values, 0)) @ vectors.T, atol=1e-12
+    )
+    np.testing.assert_allclose(form.components.T @ form.components, form.matrix, atol=1e-12)
+    np.testing.assert_allclose(form.eigenvalues, values[values > 0][::-1])
+    assert Mahalanobis.nearest(np.zeros((3, 3))).components.shape == (0, 3)
+    with pytest.raises(InvalidInputError, match="must be square"):
+        Mahalanobis.nearest(A[:3])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ def checked_average(average: Spec) -> tuple[str, int]:
     """`average` as (kind, number)."""
     kind, number = (average, 0) if isinstance(average, str) else _two(average)
     named = kind in ("suffix", "cutoff")
-    whole = isinstance(number, int | np.integer) and number >= 1
+    whole = isinstance(number, int | np.integer) and not isinstance(number, bool) and number >= 1
     if kind not in ("last", "uniform", "survival", "suffix", "cutoff") or named != whole:
         raise InvalidInputError(
             "The 'average' parameter must be 'last', 'uniform', 'survival', ('suffix', q) or "
@@ -36,7 +37,7 @@ def checked_average(average: Spec) -> tuple[str, int]:
     return kind, int(number)
 
 
-def _two(average: object) -> tuple[object, object]:
+def _two(average: Any) -> tuple[Any, Any]:
     if isinstance(average, tuple | list) and len(average) == 2:
         return average[0], average[1]
     return average, 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -126,7 +127,7 @@ class Online:
             return self._plain(block)
         trace = Trace.empty(len(block))
         M = self.store.lower
-        rest = (
+        rest: tuple[Any, ...] = (
             block.sign,
             block.offset,
             block.target,
@@ -229,12 +230,12 @@ class Online:
         self.average.correct(self.b - before, U, c)
 
     def solution(self) -> tuple[Array, float]:
-        """The matrix and threshold to hand out: averaged, M ⪰ 0, b ≥ 1."""
+        """The matrix and threshold to hand out, averaged.
+
+        b ≥ 1 holds; M ⪰ 0 is left to whoever makes a form of it, which factors M anyway.
+        """
         M, b = self.average.solution(self.store, self.b)
-        handed = Symmetric(M)
-        if self.psd != "each":
-            handed.project()
-        return handed.matrix, max(b, FLOOR)
+        return M, max(b, FLOOR)
 
 
 def _block_rows(path: str, directions: Directions) -> int:

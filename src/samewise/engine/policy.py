@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,8 @@ class Trace:
     @classmethod
     def empty(cls, n: int, d: int = 0) -> Trace:
         """Room for n examples; with d, for their projections too."""
-        return cls(n, 0.0, *(np.zeros(n) for _ in range(4)), np.zeros((n, d)))
+        tau, violation, threshold, mu = np.zeros((4, n))
+        return cls(n, 0.0, tau, violation, threshold, mu, np.zeros((n, d)))
 
 
 class Cone:
@@ -86,13 +88,13 @@ class Cone:
     ) -> Trace:
         """Move `store` through the block, or through as much of it as the trace says."""
         scores, K = store.scores(block.V), blocked.squared_gram(block.V)
-        rest = (block.sign, block.offset, block.target, block.weight, tuple(step), tolerance, b)
+        examples: Any = (block.sign, block.offset, block.target, block.weight)
+        moves: Any = (tuple(step), tolerance, b, floor)
         n, d = block.V.shape
         if self.calm or self.P is None:
             trace = Trace.empty(n, d)
-            _, trace.b = blocked.recursion(
-                scores.copy(), K, *rest, floor, -1, trace.tau, trace.violation, trace.threshold
-            )
+            written: Any = (trace.tau, trace.violation, trace.threshold)
+            _, trace.b = blocked.recursion(scores.copy(), K, *examples, *moves, -1, *written)
             c = trace.tau * block.sign
             if self._stays_inside(store, block.V, c, K):
                 store.add(block.V, c)
@@ -101,22 +103,12 @@ class Cone:
             self.calm = False
             if self.P is None:
                 self._invert(store, -c[c < 0] * np.sqrt(np.diagonal(K))[c < 0])
+        assert self.P is not None
         trace = Trace.empty(n, d)
+        written = (trace.tau, trace.violation, trace.threshold, trace.mu, trace.U)
         Q = np.empty((cone.MAX_LANCZOS + 3, d))
         trace.done, trace.b, searches, effort = cone.recursion(
-            scores,
-            K,
-            block.V,
-            self.P,
-            self.mu0,
-            *rest,
-            floor,
-            trace.tau,
-            trace.violation,
-            trace.threshold,
-            trace.mu,
-            trace.U,
-            Q,
+            scores, K, block.V, self.P, self.mu0, *examples, *moves, *written, Q
         )
         if trace.done == 0:
             return self._settle(store, block, b, floor, step, tolerance)
@@ -172,9 +164,9 @@ class Cone:
         if self.recent:
             self.mu0 = self._typical()
         elif len(steps):
-            self.mu0 = 0.1 * float(np.median(steps))
+            self.mu0 = 0.1 * float(np.mean(steps))
         self.since = 0
-        while True:
+        while np.isfinite(self.mu0):
             shifted = store.lower.astype(np.float64)
             np.fill_diagonal(shifted, np.diagonal(shifted) + self.mu0)
             factor, info = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)
@@ -183,6 +175,10 @@ class Cone:
                 return
             # Rounding left M below zero by more than μ₀.
             self.mu0 *= 10.0
+        raise InvalidInputError(
+            "The learned matrix is no longer finite: squared distances overflow. Scale the features, "
+            "for instance with sklearn.preprocessing.StandardScaler."
+        )
 
     def _typical(self) -> float:
         """The middle of the recent μ on a logarithmic scale, small ones included."""

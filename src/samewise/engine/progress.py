@@ -15,8 +15,8 @@ from samewise.engine.history import History
 class Progress:
     """Around a run that can be stopped between blocks.
 
-    Inside, Ctrl-C is only noted: `interrupted` becomes true, the run stops after the block it is in,
-    and leaving the context raises KeyboardInterrupt with everything learned so far in place.
+    Inside, Ctrl-C is only noted: `interrupted` becomes true, the run stops after the block it is
+    in, and leaving the context raises KeyboardInterrupt with everything learned so far in place.
     """
 
     def __init__(self, label: str, total: int, verbose: int | bool) -> None:
@@ -27,7 +27,9 @@ class Progress:
 
     def __enter__(self) -> Progress:
         # Handlers can only be set in the main thread; elsewhere Ctrl-C does not arrive anyway.
-        if threading.current_thread() is threading.main_thread():
+        # A handler that was not set from Python (None) could not be put back.
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and signal.getsignal(signal.SIGINT) is not None:
             self._before = signal.signal(signal.SIGINT, self._note)
         return self
 

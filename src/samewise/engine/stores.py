@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import block_diag
 
 from samewise._typing import Array, Matrix
-from samewise.kernels import blocked, psd
+from samewise.kernels import blocked
 
 
 class Symmetric:
@@ -44,16 +44,16 @@ class Symmetric:
         """M += c · other."""
         self.lower += self.lower.dtype.type(c) * other.lower
 
-    def project(self) -> tuple[Array, Array]:
+    def project(self) -> tuple[Array, NDArray[np.float64]]:
         """M becomes its projection on the PSD cone.
 
         Returns the correction Σ c_i u_i u_iᵀ that was added, as (U, c).
         """
         values, vectors = np.linalg.eigh(self.matrix)
         below = values < 0
-        U, c = np.ascontiguousarray(vectors[:, below].T), -values[below]
-        self.lower = np.tril(psd.project(self.matrix))
-        return U, c.astype(np.float64)
+        U, c = np.ascontiguousarray(vectors[:, below].T), -values[below].astype(np.float64)
+        self.add(U, c)
+        return U, c
 
     def widen(self, n_new: int, value: float = 0.0) -> None:
         """Add coordinates: zero everywhere but for `value` on their diagonal."""

@@ -99,7 +99,7 @@ def check_psd(matrix: Any, owner: str) -> tuple[Array, Array, Array]:
     if smallest < -_NEGATIVITY[M.dtype] * np.abs(eigenvalues).max():
         raise NotPSDError(
             f"The matrix of {owner} must be positive semi-definite, but its smallest eigenvalue is "
-            f"{smallest:.6g}; project it first: samewise.kernels.psd.project(matrix)"
+            f"{smallest:.6g}; Mahalanobis.nearest(matrix).matrix is the nearest that is"
         )
     if smallest < 0:
         M = psd.symmetrize(M - _negative_part(eigenvalues, vectors))

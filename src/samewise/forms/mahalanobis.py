@@ -10,7 +10,7 @@ import numpy as np
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.forms._checks import check_factored, check_matrix, check_psd, frozen
+from samewise.forms._checks import check_factored, check_matrix, check_psd, check_square, frozen
 from samewise.forms._frozen import freeze
 from samewise.forms.euclidean import EuclideanForm
 from samewise.kernels import psd
@@ -73,6 +73,33 @@ class Mahalanobis(EuclideanForm):
                [1., 1.]])
         """
         return cls._of_components(check_matrix(components, "components", cls.__name__))
+
+    @classmethod
+    def nearest(cls, matrix: Array) -> Self:
+        """The metric nearest to any square matrix: its symmetric part without negative eigenvalues.
+
+        Parameters
+        ----------
+        matrix : array of shape (d, d)
+            Finite; neither symmetry nor M ⪰ 0 is asked for.
+
+        Examples
+        --------
+        >>> Mahalanobis.nearest([[2.0, 0.0], [0.0, -1.0]]).matrix
+        array([[2., 0.],
+               [0., 0.]])
+        """
+        M = check_matrix(matrix, "matrix", cls.__name__)
+        check_square(M, cls.__name__)
+        components, eigenvalues = psd.factor(psd.symmetrize(M))
+        form = cls.__new__(cls)
+        form._set(
+            matrix=_frozen_in_place(psd.symmetrize(components.T @ components)),
+            components=_frozen_in_place(components),
+            eigenvalues=_frozen_in_place(eigenvalues),
+            _from_matrix=True,
+        )
+        return form
 
     @classmethod
     def identity(cls, n_features: int) -> Self:

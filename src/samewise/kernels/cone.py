@@ -253,7 +253,7 @@ def recursion(
     searches, Lanczos steps in all). An example whose search failed ends the run before it: the
     caller settles it by other means.
     """
-    n, d = V.shape
+    n = V.shape[0]
     searches = 0
     effort = 0
     Pv = Q[MAX_LANCZOS + 1]

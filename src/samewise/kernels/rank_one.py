@@ -3,7 +3,8 @@
 The symmetric matrix M lives in the lower triangle of a C-ordered array; what stands above the
 diagonal is not read. Every function walks its examples in order,
 
-    p_i = target_i − (sign_i v_iᵀ M v_i + offset_i b),   M += τ_i sign_i v_i v_iᵀ,   b += τ_i offset_i,
+    p_i = target_i − (sign_i v_iᵀ M v_i + offset_i b),
+    M += τ_i sign_i v_i v_iᵀ,   b += τ_i offset_i,
 
 writes τ, p and the b each example met, and stops after `max_updates` updates. It returns the number
 of examples done and the new b.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +23,7 @@ from samewise.engine.online import Online
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.search import Index
-from samewise.supervision import Pairs
+from samewise.supervision import Pairs, Triplets
 from samewise.supervision.gate import as_pairs, is_labeled
 
 
@@ -35,6 +37,7 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     n_pairs: int | None
     strategy: str
     random_state: Any
+    n_features_in_: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @abstractmethod
@@ -68,8 +71,9 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             pair's slack, C; weight 0 leaves it out.
         """
         random = check_random_state(self.random_state)
-        pairs = self._supervision(X, y, sample_weight, random, reset=True)
-        self._restart(pairs, random)
+        with self._unchanged_if_refused(random):
+            pairs = self._supervision(X, y, sample_weight, random, reset=True)
+            self._restart(pairs, random)
         self._learn(self._online, pairs, once=False)
         return self
 
@@ -84,11 +88,24 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         new = not self.__sklearn_is_fitted__()
         random = check_random_state(self.random_state) if new else self._random
-        pairs = self._supervision(X, y, sample_weight, random, reset=new)
-        if new:
-            self._restart(pairs, random)
+        with self._unchanged_if_refused(random):
+            pairs = self._supervision(X, y, sample_weight, random, reset=new)
+            if new:
+                self._restart(pairs, random)
         self._learn(self._online, pairs, once=True)
         return self
+
+    @contextmanager
+    def _unchanged_if_refused(self, random: np.random.RandomState) -> Iterator[None]:
+        """Whatever is refused inside leaves attributes and random numbers as they were."""
+        attributes, numbers = vars(self).copy(), random.get_state()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(attributes)
+            random.set_state(numbers)
+            raise
 
     def _restart(self, pairs: Pairs, random: np.random.RandomState) -> None:
         online = self._begin(pairs)
@@ -243,6 +260,11 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _squared(self, pairs: Any) -> Array:
         check_is_fitted(self)
+        if isinstance(pairs, Triplets):
+            raise InvalidInputError(
+                f"{type(self).__name__} judges pairs. Got Triplets; give Pairs or an array of "
+                "shape (n, 2, d)."
+            )
         if is_labeled(pairs):
             return self._squared_lengths(
                 validate_data(
@@ -275,6 +297,7 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             X, y = validate_data(
                 self, X, y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
             )
+            y = np.asarray(y)
             nearest = Index(self.metric_, X).query(X, 1, exclude_self=True)[1][:, 0]
             return float(np.mean(y[nearest] == y))
         pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=Pairs.from_labels)

@@ -68,12 +68,11 @@ class KernelPOLA(PairLearner):
 
     Examples
     --------
-    >>> from samewise import KernelPOLA, KNNClassifier
+    >>> from samewise import KernelPOLA
     >>> from samewise.datasets import make_concentric_circles
     >>> X, y = make_concentric_circles(60, random_state=0)
-    >>> KNNClassifier(n_neighbors=1).fit(X, y).kneighbors()[1].shape
-    (60, 1)
-    >>> learner = KernelPOLA("poly", {"degree": 2, "coef0": 0}, n_passes=3, random_state=0).fit(X, y)
+    >>> kernel = {"kernel": "poly", "kernel_params": {"degree": 2, "coef0": 0}}
+    >>> learner = KernelPOLA(**kernel, n_passes=3, random_state=0).fit(X, y)
     >>> learner.score(X, y) > 0.9
     True
     """
@@ -119,6 +118,9 @@ class KernelPOLA(PairLearner):
     def _begin(self, pairs: Pairs) -> Online:
         self._span = KernelSpan()
         self._first = self._members(pairs[:1])[0]
+        if not self._precomputed:
+            # Meets keywords that the kernel does not know before anything is learned.
+            self._evaluate(self._first, self._first)
         return Online(
             Symmetric(np.empty((0, 0))),
             1.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -17,7 +17,7 @@ from samewise.engine.policy import Policy, checked_psd
 from samewise.engine.progress import Progress
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
-from samewise.forms import Form, Mahalanobis
+from samewise.forms import Mahalanobis
 from samewise.kernels.steps import Step
 from samewise.learners.base import PairLearner
 from samewise.supervision import Pairs
@@ -85,8 +85,13 @@ class LinearPairLearner(PairLearner):
                 if progress.interrupted:
                     return
 
-    def _form(self, M: Array) -> Form:
-        return Mahalanobis(M.astype(self._dtype, copy=False))
+    def _form(self, M: Array) -> Mahalanobis:
+        return Mahalanobis.nearest(M.astype(self._dtype, copy=False))
+
+    @property
+    def metric_(self) -> Mahalanobis:
+        """The learned distance: a frozen copy that later learning does not move."""
+        return cast(Mahalanobis, self._solution()[0])
 
     @property
     def _n_features_out(self) -> int:
@@ -95,11 +100,11 @@ class LinearPairLearner(PairLearner):
     @property
     def components_(self) -> Array:
         """L of shape (rank, n_features) with M = LᵀL, leading directions first."""
-        return self.metric_.components  # type: ignore[attr-defined]
+        return self.metric_.components
 
     def get_mahalanobis_matrix(self) -> Array:
         """M of shape (n_features, n_features), as a copy."""
-        return self.metric_.matrix.copy()  # type: ignore[attr-defined]
+        return self.metric_.matrix.copy()
 
 
 def initial_matrix(init: Any, d: int, dtype: Any) -> Array:
@@ -111,7 +116,10 @@ def initial_matrix(init: Any, d: int, dtype: Any) -> Array:
                 f"n_features) or a Mahalanobis form. Got {init!r} instead."
             )
         return np.zeros((d, d), dtype=dtype) if init == "zero" else np.eye(d, dtype=dtype)
-    form = init if isinstance(init, Mahalanobis) else Mahalanobis(np.asarray(init))
+    try:
+        form = init if isinstance(init, Mahalanobis) else Mahalanobis(np.asarray(init))
+    except InvalidInputError as error:
+        raise type(error)(f"The 'init' parameter is not a metric. {error}") from error
     if form.n_features_in != d:
         raise InvalidInputError(
             f"init has {form.n_features_in} features, but the data have {d}; give a matrix of "

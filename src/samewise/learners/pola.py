@@ -120,7 +120,7 @@ class POLA(LinearPairLearner):
         total = self.max_passes * len(pairs)
         with Progress(type(self).__name__, total, self.verbose) as progress:
             rounds = passes(pairs, self.max_passes, self.shuffle, self._random)
-            for self.n_passes_, ordered in enumerate(rounds, 1):  # noqa: B020
+            for self.n_passes_, ordered in enumerate(rounds, 1):
                 self._pass(online, ordered, progress)
                 worst = _largest_loss(online, pairs)
                 if worst <= self.epsilon or progress.interrupted:

@@ -77,6 +77,11 @@ def tune_C(
     if Cs.ndim != 1 or len(Cs) == 0:
         raise InvalidInputError("Cs must be a one-dimensional array of values to try. Got none.")
     if is_labeled(X):
+        if y is None:
+            raise InvalidInputError(
+                "tune_C requires y to be passed with examples, but the target y is None: give "
+                "class labels, or Pairs."
+            )
         labeled = (X, y) if labeled is None else labeled
         # One draw of pairs for all values of C, so that they are compared on the same stream.
         X, y = (
@@ -100,6 +105,7 @@ def tune_C(
         if criterion == "loss":
             values[i] = fitted.loss_
         else:
+            assert labeled is not None
             values[i] = neighbor_accuracies(fitted.metric_, *labeled, max_neighbors).max()
     best = int(np.argmin(values) if criterion == "loss" else np.argmax(values))
     return TunedC(float(Cs[best]), Cs, values, criterion)

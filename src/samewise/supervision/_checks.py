@@ -13,7 +13,7 @@ from samewise.exceptions import InvalidInputError
 
 
 def checked_matrix(X: Any, name: str = "X") -> Matrix:
-    """X as a finite two-dimensional float array or CSR matrix; float32 and float64 pass uncopied."""
+    """X as a finite 2-D float array or CSR matrix; float32 and float64 pass uncopied."""
     return check_array(
         X,
         accept_sparse="csr",
@@ -50,7 +50,7 @@ def checked_signs(y: ArrayLike, n: int) -> Signs:
             f"y must have one label for each of the {n} pairs. Got an array of shape {y.shape}."
         )
     if y.dtype.kind not in "iuf" or not np.all((y == 1) | (y == -1)):
-        seen = [value.item() if hasattr(value, "item") else value for value in np.unique(y)[:5]]
+        seen = list(dict.fromkeys(y.tolist()))[:5]
         raise InvalidInputError(
             f"Labels of pairs must be +1 (similar) or -1 (dissimilar). Got {seen}; for labels 0/1 "
             "pass 2*y - 1."

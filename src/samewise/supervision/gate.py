@@ -17,7 +17,7 @@ def is_labeled(X: Any) -> bool:
     """Whether X is a plain matrix of examples, whose y are class labels."""
     if isinstance(X, Pairs | Triplets):
         return False
-    return sp.issparse(X) or np.ndim(X) != 3
+    return sp.issparse(X) or np.asarray(X).ndim != 3
 
 
 def as_pairs(

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from samewise._typing import Indices, Matrix
@@ -27,8 +26,10 @@ def class_codes(
     X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
     """Labels as numbers 0, 1, …; −1 for examples of weight 0, which are never drawn."""
-    y = column_or_1d(np.asarray(y), warn=True)
-    check_classification_targets(y)
+    y = np.asarray(column_or_1d(np.asarray(y), warn=True))
+    kind = type_of_target(y, input_name="y")
+    if kind not in ("binary", "multiclass"):
+        raise InvalidInputError(f"Unknown label type: {kind}. Give discrete class labels as y.")
     if len(y) != X.shape[0]:
         raise InvalidInputError(
             f"y must have one label for each of the {X.shape[0]} rows of X. Got {len(y)} labels."
@@ -36,6 +37,10 @@ def class_codes(
     weights = checked_weights(sample_weight, len(y), "examples")
     codes = np.unique(y, return_inverse=True)[1]
     if weights is not None:
+        if not weights.any():
+            raise InvalidInputError(
+                "sample_weight must leave some examples in. Got a weight of zero for all of them."
+            )
         codes = np.where(weights > 0, codes, -1)
     present = np.bincount(codes[codes >= 0])
     if np.count_nonzero(present) < 2:
@@ -61,7 +66,8 @@ class _Classes:
 
     def __init__(self, codes: NDArray[np.intp]) -> None:
         self.members = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
-        self.size = np.bincount(codes[codes >= 0]).astype(np.int64)
+        sizes = np.bincount(codes[codes >= 0])
+        self.size = sizes[sizes > 0].astype(np.int64)
         self.start = np.cumsum(self.size) - self.size
 
     @property
@@ -129,12 +135,13 @@ def draw_pairs(
             "Similar pairs need a class with at least two examples. Got "
             f"{len(classes.size)} classes of one example each; n_samples={len(classes.members)}."
         )
+    asked = n_pairs is not None
     n_pairs = PER_EXAMPLE * len(classes.members) if n_pairs is None else n_pairs
     if strategy == "random":
         counts = _split_at_random(rng, n_pairs, classes)
     else:
         counts = _split_evenly(n_pairs, classes)
-    if sum(counts) < n_pairs:
+    if asked and sum(counts) < n_pairs:
         warnings.warn(
             f"{n_pairs} pairs were asked for, but only {sum(counts)} could be drawn without "
             "repeating one; ask for fewer, or make several passes over them (n_passes).",
@@ -143,7 +150,7 @@ def draw_pairs(
         )
     left, right = np.concatenate(
         [
-            find(sample_without_replacement(total, count, random_state=rng).astype(np.int64))
+            find(_distinct(rng, total, count))
             for find, total, count in (
                 (classes.similar, classes.n_similar, counts[0]),
                 (classes.dissimilar, classes.n_dissimilar, counts[1]),
@@ -156,6 +163,17 @@ def draw_pairs(
     left[swap], right[swap] = right[swap], left[swap]
     order = rng.permutation(len(left))
     return left[order], right[order]
+
+
+def _distinct(rng: np.random.RandomState, total: int, count: int) -> NDArray[np.int64]:
+    """`count` different numbers in [0, total), every such set equally likely."""
+    if 4 * count >= total:
+        return rng.permutation(total)[:count]
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < count:
+        more = rng.randint(0, total, count + count // 4 + 8 - len(drawn), dtype=np.int64)
+        drawn = np.unique(np.concatenate([drawn, more]))
+    return rng.permutation(drawn)[:count]
 
 
 def _split_evenly(n_pairs: int, classes: _Classes) -> tuple[int, int]:
@@ -239,8 +257,8 @@ def checked_grades(grades: Any, n_rows: int, n_columns: int) -> sp.coo_array:
     judged = sp.coo_array(grades)
     if judged.shape != (n_rows, n_columns):
         raise InvalidInputError(
-            f"grades must have shape ({n_rows}, {n_columns}), a row for each query and a column for "
-            f"each item. Got {judged.shape}."
+            f"grades must have shape ({n_rows}, {n_columns}), a row for each query and a column "
+            f"for each item. Got {judged.shape}."
         )
     if not np.all(np.isfinite(judged.data)):
         raise InvalidInputError("grades must be finite. Got NaN or infinity.")
