@@ -25,6 +25,7 @@ def main() -> None:
     if chosen.quick:
         with tempfile.TemporaryDirectory() as folder:
             run(Path(folder), quick=True, jobs=chosen.jobs)
+            print("A small version. Notes in the text are about the whole one.\n")
             print((Path(folder) / "summary.md").read_text(encoding="utf-8"))
         return
     out = chosen.out / chosen.name

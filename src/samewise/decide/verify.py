@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.scores.pairs import choose_threshold, roc, verification_error
 from samewise.supervision import Pairs
+from samewise.supervision.gate import as_members
 
 __all__ = ["Verifier"]
 
 _BLOCK_BYTES = 64 * 2**20
-_FLOATS = [np.float64, np.float32]
 
 
 class Verifier(BaseEstimator):
@@ -156,9 +155,7 @@ class Verifier(BaseEstimator):
         return float(threshold)
 
     def _closeness(self, pairs: Pairs | ArrayLike) -> NDArray[np.float64]:
-        if not isinstance(pairs, Pairs):
-            P = _checked_array(pairs)
-            return self.metric_.pair_closeness(P[:, 0], P[:, 1]).astype(np.float64)
+        pairs = as_members(pairs, owner=type(self).__name__)
         X, n = pairs.X, len(pairs)
         closeness = np.empty(n)
         size = max(1, _BLOCK_BYTES // (X.shape[1] * X.dtype.itemsize))
@@ -167,21 +164,6 @@ class Verifier(BaseEstimator):
             left, right = X[pairs.left[at]], X[pairs.right[at]]
             closeness[at] = self.metric_.pair_closeness(left, right)
         return closeness
-
-
-def _checked_array(pairs: ArrayLike) -> Array:
-    try:
-        P: Array = check_array(
-            pairs, dtype=[np.float64, np.float32], allow_nd=True, input_name="pairs"
-        )
-    except ValueError as error:
-        raise InvalidInputError(str(error)) from error
-    if P.ndim != 3 or P.shape[1] != 2:
-        raise InvalidInputError(
-            "pairs must be a Pairs or an array of shape (n_pairs, 2, n_features). "
-            f"Got shape {P.shape}."
-        )
-    return P
 
 
 def _answers(

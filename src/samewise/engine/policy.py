@@ -94,7 +94,8 @@ class Cone:
         if self.calm or self.P is None:
             trace = Trace.empty(n, d)
             written: Any = (trace.tau, trace.violation, trace.threshold)
-            _, trace.b = blocked.recursion(scores.copy(), K, *examples, *moves, -1, *written)
+            run: Any = (scores.copy(), K, *examples, *moves, -1, *written)
+            _, trace.b = blocked.recursion(*run)
             c = trace.tau * block.sign
             if self._stays_inside(store, block.V, c, K):
                 store.add(block.V, c)
@@ -107,9 +108,8 @@ class Cone:
         trace = Trace.empty(n, d)
         written = (trace.tau, trace.violation, trace.threshold, trace.mu, trace.U)
         Q = np.empty((cone.MAX_LANCZOS + 3, d))
-        trace.done, trace.b, searches, effort = cone.recursion(
-            scores, K, block.V, self.P, self.mu0, *examples, *moves, *written, Q
-        )
+        run = (scores, K, block.V, self.P, self.mu0, *examples, *moves, *written, Q)
+        trace.done, trace.b, searches, effort = cone.recursion(*run)
         if trace.done == 0:
             return self._settle(store, block, b, floor, step, tolerance)
         done = slice(0, trace.done)
@@ -176,8 +176,8 @@ class Cone:
             # Rounding left M below zero by more than μ₀.
             self.mu0 *= 10.0
         raise InvalidInputError(
-            "The learned matrix is no longer finite: squared distances overflow. Scale the features, "
-            "for instance with sklearn.preprocessing.StandardScaler."
+            "The learned matrix is no longer finite: squared distances overflow. Scale the "
+            "features, for instance with sklearn.preprocessing.StandardScaler."
         )
 
     def _typical(self) -> float:

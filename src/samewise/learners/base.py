@@ -15,7 +15,7 @@ from sklearn.base import (
     TransformerMixin,
     _fit_context,
 )
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Matrix
@@ -23,8 +23,8 @@ from samewise.engine.online import Online
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.search import Index
-from samewise.supervision import Pairs, Triplets
-from samewise.supervision.gate import as_pairs, is_labeled
+from samewise.supervision import Pairs
+from samewise.supervision.gate import as_members, as_pairs, is_labeled
 
 
 class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -260,20 +260,13 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _squared(self, pairs: Any) -> Array:
         check_is_fitted(self)
-        if isinstance(pairs, Triplets):
-            raise InvalidInputError(
-                f"{type(self).__name__} judges pairs. Got Triplets; give Pairs or an array of "
-                "shape (n, 2, d)."
-            )
         if is_labeled(pairs):
             return self._squared_lengths(
                 validate_data(
                     self, pairs, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
                 )
             )
-        if not isinstance(pairs, Pairs):
-            n = len(check_array(pairs, allow_nd=True, ensure_2d=False, dtype=None))
-            pairs = Pairs.from_arrays(pairs, np.ones(n))
+        pairs = as_members(pairs, owner=type(self).__name__)
         parts = [
             self.metric_.pairs(pairs.X[part.left], pairs.X[part.right], squared=True)  # type: ignore[call-arg]
             for part in (pairs[start : start + 4096] for start in range(0, len(pairs), 4096))

@@ -14,13 +14,16 @@ from samewise.exceptions import InvalidInputError
 
 def checked_matrix(X: Any, name: str = "X") -> Matrix:
     """X as a finite 2-D float array or CSR matrix; float32 and float64 pass uncopied."""
-    return check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        input_name=name,
-        ensure_min_samples=0,
-    )
+    try:
+        return check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            input_name=name,
+            ensure_min_samples=0,
+        )
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from error
 
 
 def checked_indices(indices: ArrayLike, n_rows: int, name: str) -> Indices:

@@ -69,3 +69,16 @@ def as_pairs(
     if len(pairs) == 0:
         raise InvalidInputError(f"{learner} needs at least one pair. Got none.")
     return pairs
+
+
+def as_members(pairs: Any, *, owner: str) -> Pairs:
+    """Pairs to be judged, whose own labels do not matter: Pairs, or an array of shape (n, 2, d)."""
+    if isinstance(pairs, Pairs):
+        return pairs
+    if isinstance(pairs, Triplets) or is_labeled(pairs):
+        raise InvalidInputError(
+            f"{owner} judges pairs: give Pairs or an array of shape (n_pairs, 2, n_features). Got "
+            f"{'Triplets' if isinstance(pairs, Triplets) else f'shape {np.shape(pairs)}'}."
+        )
+    pairs = np.asarray(pairs)
+    return Pairs.from_arrays(pairs, np.ones(len(pairs), dtype=np.int8))

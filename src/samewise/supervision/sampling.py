@@ -271,37 +271,36 @@ def draw_graded(
     """Query and positive uniform over the positive grades, negative uniform below that grade."""
     rng = check_random_state(random_state)
     _check_count(n_triplets, "n_triplets")
-    n_queries, n_items = grades.shape
+    n_queries = grades.shape[0]
     n_triplets = PER_EXAMPLE * n_queries if n_triplets is None else n_triplets
-    anchors, positives, negatives = [], [], []
-    usable: list[tuple[int, NDArray[Any], NDArray[Any]]] = []
-    for query in range(n_queries):
-        row = np.zeros(n_items)
-        stored = slice(grades.indptr[query], grades.indptr[query + 1])
-        row[grades.indices[stored]] = grades.data[stored]
-        ranked = np.argsort(row, kind="stable")
-        good = np.flatnonzero((row > 0) & (row > row[ranked[0]]))
-        if len(good):
-            usable.append((query, good, np.searchsorted(row[ranked], row[good], side="left")))
-    if not usable:
+    n_good = np.array([len(_graded(grades, query)[1]) for query in range(n_queries)])
+    if not n_good.any():
         raise InvalidInputError(
             "grades must hold, for some query, an item of a positive grade above another item's. "
             "Got none."
         )
-    chance = np.array([len(good) for _, good, _ in usable], dtype=np.float64)
-    drawn = rng.multinomial(n_triplets, chance / chance.sum())
-    for (query, good, below), count in zip(usable, drawn, strict=True):
-        row = np.zeros(n_items)
-        stored = slice(grades.indptr[query], grades.indptr[query + 1])
-        row[grades.indices[stored]] = grades.data[stored]
-        pick = rng.randint(0, len(good), count)
-        anchors.append(np.full(count, query))
-        positives.append(good[pick])
-        negatives.append(np.argsort(row, kind="stable")[rng.randint(0, below[pick])])
+    drawn = rng.multinomial(n_triplets, n_good / n_good.sum())
+    anchor = np.repeat(np.arange(n_queries), drawn)
+    positive, negative = np.empty((2, n_triplets), dtype=np.intp)
+    for query in np.flatnonzero(drawn):
+        mine = slice(*np.searchsorted(anchor, [query, query + 1]))
+        ranked, good, n_lower = _graded(grades, int(query))
+        pick = rng.randint(0, len(good), drawn[query])
+        positive[mine], negative[mine] = good[pick], ranked[rng.randint(0, n_lower[pick])]
     order = rng.permutation(n_triplets)
-    return tuple(np.concatenate(part)[order] for part in (anchors, positives, negatives))
+    return anchor[order], positive[order], negative[order]
+
+
+def _graded(grades: sp.csr_array, query: int) -> tuple[Indices, Indices, Indices]:
+    """Items by rising grade, those that can be a positive, and how many have a lower grade each."""
+    row = grades[[query]].toarray().ravel()
+    ranked = np.argsort(row, kind="stable")
+    n_lower = np.searchsorted(row[ranked], row, side="left")
+    good = np.flatnonzero((row > 0) & (n_lower > 0))
+    return ranked, good, n_lower[good]
 
 
 def _check_count(count: int | None, name: str) -> None:
-    if count is not None and (not isinstance(count, int | np.integer) or count < 1):
+    whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+    if count is not None and (not whole or count < 1):
         raise InvalidInputError(f"{name} must be an integer of at least 1. Got {count!r}.")

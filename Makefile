@@ -1,0 +1,43 @@
+# Everything runs in .venv, which the first command makes: nothing else need be installed.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+.PHONY: demo test check format bench experiments docs clean
+
+demo: $(INSTALLED)
+	$(BIN)/python -m demo
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+check: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)
+	$(BIN)/python -m benchmarks
+
+experiments: $(INSTALLED)
+	$(BIN)/python -m experiments pola_mnist --jobs 2
+	$(BIN)/python -m experiments pa_study --jobs 2
+
+docs: $(INSTALLED)
+	$(BIN)/pdoc samewise '!samewise.kernels' -d numpy --math -o build/docs
+	@echo "open build/docs/samewise.html"
+
+clean:
+	rm -rf .venv build report.html .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \
+	  { echo "samewise needs Python 3.11 or later; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots]'
+	@touch $@
