@@ -319,3 +319,14 @@ def test_sparse_examples_go_through_the_tools(labeled):
     scores = cross_val_score(LEARNERS["pa each"](), sp.csr_array(X), y, cv=3, error_score="raise")
     dense = cross_val_score(LEARNERS["pa each"](), X, y, cv=3, error_score="raise")
     np.testing.assert_allclose(scores, dense)
+
+
+def test_pairs_can_be_split_for_cross_validation(pairs):
+    search = GridSearchCV(LEARNERS["pa each"](), {"C": [1e-6, 0.1]}, cv=3, error_score="raise").fit(
+        pairs
+    )
+    assert search.best_params_ == {"C": 0.1}
+    assert search.best_estimator_.n_seen_ == len(pairs)
+    scores = cross_val_score(LEARNERS["pa each"](), pairs, cv=KFold(4), error_score="raise")
+    first = LEARNERS["pa each"]().fit(pairs[100:]).score(pairs[:100])
+    assert scores[0] == first

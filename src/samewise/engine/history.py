@@ -85,7 +85,8 @@ class History:
             points,
         )
         self.rounds += n
-        self._points.append(points)
+        if points.size:
+            self._points.append(points)
 
     @property
     def curve(self) -> dict[str, NDArray[np.float64]]:

@@ -86,16 +86,18 @@ class Pairs:
 
     def __getitem__(self, rows: slice | ArrayLike) -> Pairs:
         """The chosen pairs (a slice, row numbers or a mask), over the same matrix."""
-        if not isinstance(rows, slice):
-            rows = np.asarray(rows)
-            if rows.ndim != 1:
-                raise InvalidInputError("Choose pairs by a slice, a mask or an array of numbers.")
+        rows = _chosen(rows, "pairs")
         chosen = object.__new__(Pairs)
         chosen.X = self.X
         for name in ("left", "right", "y", "sample_weight"):
             values = getattr(self, name)
             setattr(chosen, name, None if values is None else read_only(values[rows]))
         return chosen
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_pairs, 2): lets scikit-learn split pairs for cross-validation."""
+        return len(self), 2
 
     def differences(self) -> Matrix:
         """v = x − x′ for every pair: (n_pairs, n_features), CSR where X is."""
@@ -259,18 +261,18 @@ class Triplets:
 
     def __getitem__(self, rows: slice | ArrayLike) -> Triplets:
         """The chosen triplets (a slice, row numbers or a mask), over the same matrices."""
-        if not isinstance(rows, slice):
-            rows = np.asarray(rows)
-            if rows.ndim != 1:
-                raise InvalidInputError(
-                    "Choose triplets by a slice, a mask or an array of numbers."
-                )
+        rows = _chosen(rows, "triplets")
         chosen = object.__new__(Triplets)
         chosen.X, chosen.items = self.X, self.items
         for name in ("anchor", "positive", "negative", "sample_weight"):
             values = getattr(self, name)
             setattr(chosen, name, None if values is None else read_only(values[rows]))
         return chosen
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_triplets, 3): lets scikit-learn split triplets for cross-validation."""
+        return len(self), 3
 
     @classmethod
     def from_labels(
@@ -370,6 +372,17 @@ class Triplets:
         judged = sampling.checked_grades(grades, X.shape[0], items.shape[0])
         anchor, positive, negative = sampling.draw_graded(judged.tocsr(), n_triplets, random_state)
         return cls(X, anchor, positive, negative, items=items)
+
+
+def _chosen(rows: Any, name: str) -> Any:
+    """A slice, row numbers or a mask; scikit-learn adds an ellipsis for the other axes."""
+    if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+        rows = rows[0]
+    if not isinstance(rows, slice):
+        rows = np.asarray(rows)
+        if rows.ndim != 1:
+            raise InvalidInputError(f"Choose {name} by a slice, a mask or an array of numbers.")
+    return rows
 
 
 def _stacked(arrays: Any, members: int, name: str) -> Matrix:
