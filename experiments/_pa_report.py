@@ -10,6 +10,7 @@ import numpy as np
 from experiments import _pa_summary
 from experiments._common import Rows, plots, save_figure, write_csv
 from experiments._pa_paper import ERRORS, HOLM, METHODS, RANKS, SECONDS
+from samewise.datasets import load_pa_study
 from samewise.scores import friedman, holm_pairwise
 
 POINTS = 60
@@ -31,6 +32,7 @@ def write(
     times = table_3(results)
     predictive = predictive_errors(results)
     write_csv(out / "scaling.csv", scaling_rows(scaling, scaled))
+    write_csv(out / "table1.csv", table_1(results))
     write_csv(out / "table2.csv", errors)
     write_csv(out / "table3.csv", times)
     write_csv(out / "table4.csv", table_4(results))
@@ -58,6 +60,19 @@ def scaling_rows(scaling: dict[str, dict[str, Any]], scaled: dict[str, str]) -> 
         }
         for name, both in scaling.items()
     ]
+
+
+def table_1(results: Results) -> Rows:
+    """The sets: rows, features, classes and pairs, the paper's and ours."""
+    rows = []
+    for name in results:
+        bunch = load_pa_study(name)
+        row: dict[str, Any] = {"set": name}
+        for whose, (n, d, c) in (("paper", bunch.paper), ("ours", bunch.ours)):
+            row |= {f"{whose}_n": n, f"{whose}_d": d, f"{whose}_c": c}
+            row[f"{whose}_pairs"] = 40 * c * (c - 1)
+        rows.append(row | {"note": bunch.note})
+    return rows
 
 
 def table_2(results: Results) -> Rows:

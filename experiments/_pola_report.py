@@ -44,16 +44,14 @@ Here it is behind each of them in the mean and on most problems.
 - On two problems (3-6 and 6-7) the Euclidean distance makes no mistake here and cannot be beaten.
   The paper's baseline was probably weaker; it prints neither k nor the scale of the pixels, and its
   errors only as points of a plot.
-- Both scales and both k were tried: in the mean POLA is behind under all four (table below). Unit
-  length helps the Euclidean distance nearly as much as POLA. A larger k favors POLA, but not
-  enough: with pixels in [0, 1], a side check on eight problems gave mean errors of 2.99 (Euclidean)
-  and 2.38 (POLA) at k = 51, POLA better on five of the eight; at k = 1 both are near 1.7.
+- Both scales and both k were tried (table below). Unit length helps the Euclidean distance nearly
+  as much as POLA.
 - More passes over the same 1 000 pairs make the leading direction better and the whole metric
   worse. More pairs do more: 20 000, averaged, bring POLA near RCA after PCA.
 - FDA depends on how the singular covariance is treated: with a small ridge it beats POLA's leading
-  direction on 33 problems, with the plain pseudo-inverse the two are even.
-- The learner is not the reason: a direct transcription of the paper's Figure 1 gives the same
-  matrix to 1e-13 (side check on 4 against 9).
+  direction on most problems, with the plain pseudo-inverse the two are about even.
+- The learner is not the reason: it takes the steps of the paper's Figure 1, transcribed as a plain
+  loop, to 1e-10 (`tests/engine/test_trajectories.py`).
 - Noisy digits: at the paper's SNR of 1, PCA also reads our digits, which are made of bars; at 0.25
   the paper's picture appears. On fresh images POLA's advantage is real but smaller.
 

@@ -249,7 +249,7 @@ def test_labels_are_the_pairs_drawn_from_them(make, labeled, strategy):
         pytest.skip("near under a kernel is not what near in the input is")
     learner.fit(*labeled)
     expected = make().fit(
-        Pairs.from_labels(*labeled, 90, strategy=strategy, random_state=np.random.RandomState(4))
+        Pairs.from_labels(*labeled, 90, strategy=strategy, merge_duplicates=True, random_state=4)
     )
     np.testing.assert_array_equal(learner.metric_.matrix, expected.metric_.matrix)
     assert learner.threshold_ == expected.threshold_
@@ -259,6 +259,20 @@ def test_the_same_seed_gives_the_same_metric(make, labeled):
     one, same, other = (make(n_pairs=90, random_state=s).fit(*labeled) for s in (1, 1, 2))
     np.testing.assert_array_equal(one.metric_.matrix, same.metric_.matrix)
     assert one.loss_ == same.loss_ != other.loss_
+
+
+@pytest.mark.parametrize("strategy", ["balanced", "random"])
+def test_neither_order_nor_repetition_of_examples_matters(make, labeled, strategy):
+    X, y = labeled
+    rng = np.random.RandomState(0)
+    weights = rng.randint(0, 4, len(y))
+    again = rng.permutation(np.repeat(np.arange(len(y)), weights))
+    weighted = make(strategy=strategy, random_state=3).fit(X, y, sample_weight=weights)
+    repeated = make(strategy=strategy, random_state=3).fit(X[again], y[again])
+    assert weighted.n_updates_ == repeated.n_updates_ > 0
+    np.testing.assert_allclose(
+        weighted.metric_.closeness(X), repeated.metric_.closeness(X), rtol=1e-9, atol=1e-9
+    )
 
 
 # Going on

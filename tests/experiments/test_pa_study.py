@@ -116,3 +116,11 @@ def test_table_2_takes_the_best_k_of_the_mean():
     row = _pa_report.table_2({"wine": runs})[0]
     assert (row["method"], row["k"], row["paper_error"]) == ("Euclidean", 2, 0.027)
     assert row["error"] == pytest.approx(0.2)
+
+
+def test_committed_table_1_has_all_sets_with_the_papers_sizes():
+    rows = read("table1.csv")
+    assert [row["set"] for row in rows] == list(PA_STUDY)
+    same = [row["set"] for row in rows if row["paper_d"] == row["ours_d"]]
+    assert same == [name for name in PA_STUDY if name != "nist16"]
+    assert all(row["note"] for row in rows)

@@ -20,19 +20,8 @@ from samewise.protocols import neighbor_accuracies
 
 CHECKED = [PassiveAggressive(), PassiveAggressive(psd="end"), POLA()]
 
-DRAWN = "pairs are drawn at random: repeating a row and weighting it give different draws"
 
-
-def expected_failed_checks(estimator):
-    return {
-        "check_sample_weight_equivalence_on_dense_data": DRAWN,
-        "check_sample_weight_equivalence_on_sparse_data": DRAWN,
-    }
-
-
-# The checks fit on a handful of rows, which have fewer pairs than are drawn unless said.
-@pytest.mark.filterwarnings("ignore::samewise.exceptions.SamewiseWarning")
-@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failed_checks)
+@parametrize_with_checks(CHECKED)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 

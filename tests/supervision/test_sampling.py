@@ -376,3 +376,42 @@ def test_a_negative_grade_ranks_below_one_that_is_not_stored():
     grades = sp.coo_array(([1.0, -1.0], ([0, 0], [0, 1])), shape=(1, 3))
     t = Triplets.from_grades(np.zeros((1, 1)), np.zeros((3, 1)), grades, 100, random_state=0)
     assert set(t.positive) == {0} and set(t.negative) == {1, 2}
+
+
+@pytest.mark.parametrize("strategy", ["balanced", "random", "nearest"])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
+def test_merged_examples_make_repeating_the_same_as_weighting(strategy, sparse, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(30, 3)) * (rng.random((30, 3)) < 0.7), rng.integers(0, 3, 30)
+    weights = rng.integers(0, 4, 30)
+    again = rng.permutation(np.repeat(np.arange(30), weights))
+
+    def drawn(rows, sample_weight):
+        given = sp.csr_array(X[rows]) if sparse else X[rows]
+        pairs = Pairs.from_labels(
+            given,
+            y[rows],
+            None if strategy == "nearest" else 100,
+            strategy=strategy,
+            merge_duplicates=True,
+            sample_weight=sample_weight,
+            random_state=0,
+        )
+        V = pairs.differences()
+        return V.toarray() if sparse else V, pairs.y, pairs.sample_weight
+
+    order = rng.permutation(30)
+    for one, two in zip(drawn(order, weights[order]), drawn(again, None), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-12)
+
+
+def test_merging_tells_rows_and_classes_apart():
+    X = np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [2.0, 2.0]])
+    y = np.array([0, 0, 0, 1, 1])
+    pairs = Pairs.from_labels(X, y, n_pairs=6, merge_duplicates=True, random_state=0)
+    # Four examples are left (two of each class), so six pairs, one of them between equal vectors.
+    assert len({frozenset(pair) for pair in zip(pairs.left, pairs.right, strict=True)}) == 6
+    assert np.count_nonzero(pairs.y == 1) == 2
+    assert np.count_nonzero(~pairs.differences().any(axis=1)) == 1
+    unweighted = Pairs.from_labels(X[2:], y[2:], n_pairs=3, merge_duplicates=True, random_state=0)
+    assert unweighted.sample_weight is None

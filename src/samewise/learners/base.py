@@ -66,9 +66,9 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         y : array, optional
             Nothing with Pairs; ±1 with an array of pairs; class labels with examples.
         sample_weight : array, optional
-            With an array of pairs, a weight for each pair; with examples, for each example (a
-            pair then counts the product of its members'). The weight multiplies the cost of the
-            pair's slack, C; weight 0 leaves it out.
+            With an array of pairs, a weight for each pair; with examples, for each example: a
+            pair then counts the product of its members', and an example of weight 2 is the same
+            as two. A pair's weight multiplies the cost of its slack, C; 0 leaves it out.
         """
         random = check_random_state(self.random_state)
         with self._unchanged_if_refused(random):
@@ -136,6 +136,7 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 y,
                 self.n_pairs,
                 strategy=self.strategy,
+                merge_duplicates=True,
                 sample_weight=sample_weight,
                 random_state=random,
             )

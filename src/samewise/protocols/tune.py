@@ -90,6 +90,7 @@ def tune_C(
                 y,
                 learner.n_pairs,
                 strategy=learner.strategy,
+                merge_duplicates=True,
                 random_state=learner.random_state,
             ),
             None,

@@ -113,6 +113,7 @@ class Pairs:
         strategy: str = "balanced",
         n_neighbors: int = 5,
         form: Form | None = None,
+        merge_duplicates: bool = False,
         sample_weight: ArrayLike | None = None,
         random_state: Any = None,
     ) -> Pairs:
@@ -135,6 +136,11 @@ class Pairs:
             For "nearest": neighbors of each kind.
         form : Form, optional
             For "nearest": what near means. Euclidean unless given.
+        merge_duplicates : bool
+            Take identical examples of one class as one, with their joint weight, and draw in an
+            order that depends on the examples' values only: then neither repeating examples
+            instead of weighting them nor reordering them makes a difference. Learners that are
+            given labels draw so.
         sample_weight : array of shape (n_samples,), optional
             A pair's weight is the product of its members' weights, scaled to mean 1.
         random_state : int, RandomState or None
@@ -148,8 +154,11 @@ class Pairs:
         """
         X = checked_matrix(X)
         codes, weights = sampling.class_codes(X, y, sample_weight)
+        order = None
+        if merge_duplicates:
+            codes, weights, order = sampling.merge_duplicates(X, codes, weights)
         left, right = sampling.draw_pairs(
-            X, codes, weights, n_pairs, strategy, n_neighbors, form, random_state
+            X, codes, order, n_pairs, strategy, n_neighbors, form, random_state
         )
         same = np.where(codes[left] == codes[right], 1, -1).astype(np.int8)
         return cls(X, left, right, same, sampling.pair_weights(weights, left, right))
@@ -309,9 +318,7 @@ class Triplets:
         """
         X = checked_matrix(X)
         codes, weights = sampling.class_codes(X, y, sample_weight)
-        anchor, positive, negative = sampling.draw_triplets(
-            codes, weights, n_triplets, random_state
-        )
+        anchor, positive, negative = sampling.draw_triplets(codes, n_triplets, random_state)
         return cls(
             X,
             anchor,

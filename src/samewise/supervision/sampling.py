@@ -51,6 +51,53 @@ def class_codes(
     return codes, weights
 
 
+def merge_duplicates(
+    X: Matrix, codes: NDArray[np.intp], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.intp], NDArray[np.float64] | None, Indices]:
+    """Identical examples of one class become one, with their joint weight.
+
+    Returns codes (−1 for the others), weights, and the rows in an order that depends on their
+    values only: drawn along it, pairs are the same however the examples were ordered or repeated.
+    """
+    keys = _row_keys(X)
+    order = np.lexsort((codes, keys))
+    before, after = order[:-1], order[1:]
+    alike = np.flatnonzero((keys[before] == keys[after]) & (codes[before] == codes[after]))
+    again = np.zeros(len(order), dtype=bool)
+    again[alike + 1] = _equal_rows(X, before[alike], after[alike])
+    if again.any():
+        group = np.cumsum(~again) - 1
+        mass = np.ones(len(order)) if weights is None else weights[order]
+        weights = np.zeros(len(order))
+        weights[order[~again]] = np.bincount(group, mass)
+        codes = codes.copy()
+        codes[order[again]] = -1
+    return codes, weights, order
+
+
+def _row_keys(X: Matrix) -> NDArray[np.uint64]:
+    """A number for each row: Σ_k c_k bits(x_k) modulo 2⁶⁴, equal for equal rows, dense or CSR."""
+    factors = np.random.RandomState(0).randint(1, 2**63, X.shape[1], dtype=np.uint64)
+    if sp.issparse(X):
+        terms = _bits(X.data) * factors[X.indices]
+        totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+        return totals[X.indptr[1:]] - totals[X.indptr[:-1]]
+    rows = max(1, 2**22 // max(X.shape[1], 1))
+    keys = [_bits(X[i : i + rows]) @ factors for i in range(0, X.shape[0], rows)]
+    return np.concatenate([np.empty(0, np.uint64), *keys])
+
+
+def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+    # Adding zero turns −0.0 into 0.0, whose bits are all zero, as those of what CSR leaves out.
+    return (values.astype(np.float64) + 0.0).view(np.uint64)
+
+
+def _equal_rows(X: Matrix, a: Indices, b: Indices) -> NDArray[np.bool_]:
+    if sp.issparse(X):
+        return np.asarray(abs(X[a] - X[b]).sum(axis=1)).ravel() == 0
+    return np.all(X[a] == X[b], axis=1)
+
+
 def pair_weights(
     weights: NDArray[np.float64] | None, *members: Indices
 ) -> NDArray[np.float64] | None:
@@ -62,10 +109,12 @@ def pair_weights(
 
 
 class _Classes:
-    """The members of each class, one after the other."""
+    """The members of each class, one after the other, each class in the given order of rows."""
 
-    def __init__(self, codes: NDArray[np.intp]) -> None:
-        self.members = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
+    def __init__(self, codes: NDArray[np.intp], order: Indices | None = None) -> None:
+        order = np.arange(len(codes)) if order is None else order
+        order = order[codes[order] >= 0]
+        self.members = order[np.argsort(codes[order], kind="stable")]
         sizes = np.bincount(codes[codes >= 0])
         self.size = sizes[sizes > 0].astype(np.int64)
         self.start = np.cumsum(self.size) - self.size
@@ -109,7 +158,7 @@ def _triangle(code: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 def draw_pairs(
     X: Matrix,
     codes: NDArray[np.intp],
-    weights: NDArray[np.float64] | None,
+    order: Indices | None,
     n_pairs: int | None,
     strategy: str,
     n_neighbors: int,
@@ -121,6 +170,9 @@ def draw_pairs(
     _check_count(n_pairs, "n_pairs")
     if strategy == "nearest":
         left, right = nearest_pairs(X, codes, n_neighbors, form)
+        if order is not None:
+            sequence = np.argsort(np.argsort(order)[left], kind="stable")
+            left, right = left[sequence], right[sequence]
         if n_pairs is not None and n_pairs < len(left):
             keep = np.sort(rng.choice(len(left), n_pairs, replace=False))
             left, right = left[keep], right[keep]
@@ -129,7 +181,7 @@ def draw_pairs(
         raise InvalidInputError(
             "The strategy must be 'balanced', 'random' or 'nearest'. Got " + repr(strategy) + "."
         )
-    classes = _Classes(codes)
+    classes = _Classes(codes, order)
     if classes.n_similar == 0:
         raise InvalidInputError(
             "Similar pairs need a class with at least two examples. Got "
@@ -225,7 +277,6 @@ def nearest_pairs(
 
 def draw_triplets(
     codes: NDArray[np.intp],
-    weights: NDArray[np.float64] | None,
     n_triplets: int | None,
     random_state: Any,
 ) -> tuple[Indices, Indices, Indices]:
