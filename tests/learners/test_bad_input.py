@@ -440,3 +440,17 @@ def test_tuning(labeled, pairs):
 def test_tuning_on_examples_without_labels(labeled):
     learner = LEARNERS["PassiveAggressive"]()
     refused("requires y to be passed", lambda: tune_C(learner, labeled[0]), ValueError)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float64, 1e71), (np.float32, 1e16)])
+def test_values_whose_products_overflow(dtype, size):
+    X = np.array([[1.0], [-size], [2.0], [3.0]], dtype=dtype)
+    text = rf"X holds values up to {size:.3g}.*overflow {np.dtype(dtype)}.*scale the features below"
+    for call in (
+        lambda: Pairs(X, [0], [1], [1]),
+        lambda: PassiveAggressive().fit(X, [0, 0, 1, 1]),
+    ):
+        with pytest.raises(InvalidInputError, match=text.replace("+", r"\+")):
+            call()
+    ok = Pairs(X * dtype(0.09), [0, 2], [1, 3], [-1, 1])
+    assert np.isfinite(PassiveAggressive().fit(ok).metric_.matrix).all()

@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from samewise._typing import Indices, Matrix, Signs
 from samewise.exceptions import InvalidInputError
 
+LARGEST = {np.dtype(np.float64): 1e70, np.dtype(np.float32): 1e15}
+"""Beyond this a step would need ‖v‖⁴ or a product that the type cannot hold."""
+
 
 def checked_matrix(X: Any, name: str = "X") -> Matrix:
     """X as a finite 2-D float array or CSR matrix; float32 and float64 pass uncopied."""
     try:
-        return check_array(
+        X = check_array(
             X,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
@@ -24,6 +28,14 @@ def checked_matrix(X: Any, name: str = "X") -> Matrix:
         )
     except ValueError as error:
         raise InvalidInputError(str(error)) from error
+    values = X.data if sp.issparse(X) else X
+    largest = max(values.max(initial=0.0), -values.min(initial=0.0))
+    if largest > LARGEST[X.dtype]:
+        raise InvalidInputError(
+            f"{name} holds values up to {largest:.3g}, with which squared inner products overflow "
+            f"{X.dtype}; scale the features below {LARGEST[X.dtype]:g}."
+        )
+    return X
 
 
 def checked_indices(indices: ArrayLike, n_rows: int, name: str) -> Indices:
