@@ -147,7 +147,9 @@ def test_labels_go_on_drawing_from_the_same_generator(make, labeled):
     rng = np.random.RandomState(5)
     for _ in range(3):
         learner.partial_fit(*labeled)
-        expected.partial_fit(Pairs.from_labels(*labeled, 80, random_state=rng))
+        expected.partial_fit(
+            Pairs.from_labels(*labeled, 80, merge_duplicates=True, random_state=rng)
+        )
     assert_same(expected, learner)
 
 
@@ -407,3 +409,9 @@ def test_a_line_comes_at_most_once_a_second(pairs, monkeypatch, capsys):
     )
     PassiveAggressive(verbose=True, n_passes=12).fit(pairs)
     assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+def test_a_short_verbose_run_says_how_it_ended(make, pairs, capsys):
+    make(verbose=True).fit(pairs[:50])
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and ": 50 pairs seen (at most 50 in this run)" in lines[0]

@@ -24,6 +24,8 @@ class Progress:
         self.interrupted = False
         self._start = self._last = time.monotonic()
         self._before: Any = None
+        self._history: History | None = None
+        self._said = -1
 
     def __enter__(self) -> Progress:
         # Handlers can only be set in the main thread; elsewhere Ctrl-C does not arrive anyway.
@@ -44,15 +46,23 @@ class Progress:
     ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
+        self._say(time.monotonic())
         if self.interrupted and kind is None:
             raise KeyboardInterrupt(f"{self.label} was interrupted; what it had learned is kept.")
 
     def report(self, history: History) -> None:
-        """Say where the run is, at most once a second."""
+        """Say where the run is, at most once a second; the last word comes when it ends."""
+        self._history = history
         now = time.monotonic()
-        if not self.verbose or now - self._last < 1.0:
+        if now - self._last >= 1.0:
+            self._last = now
+            self._say(now)
+
+    def _say(self, now: float) -> None:
+        history = self._history
+        if not self.verbose or history is None or history.rounds == self._said:
             return
-        self._last = now
+        self._said = history.rounds
         print(
             f"{self.label}: {history.rounds:,} pairs seen (at most {self.total:,} in this run), "
             f"{history.mistakes:,} mistakes, {history.updates:,} updates, mean loss "

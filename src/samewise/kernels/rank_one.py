@@ -73,11 +73,16 @@ def _sq_norm(v: Array) -> float:
 
 @njit(cache=True, fastmath=FAST)
 def _add(M: Array, c: float, v: Array) -> None:
-    """M += c v vᵀ on the lower triangle."""
-    for r in range(v.shape[0]):
+    """M += c v vᵀ on the lower triangle.
+
+    Rows are taken to the next multiple of four: vectors without a rest, and what lands above the
+    diagonal is not read.
+    """
+    d = v.shape[0]
+    for r in range(d):
         row = M[r]
         f = M.dtype.type(c * v[r])
-        for k in range(r + 1):
+        for k in range(min((r | 3) + 1, d)):
             row[k] += f * v[k]
 
 
