@@ -10,7 +10,7 @@ from benchmarks.timing import gemm_speed, interleaved
 from samewise import Pairs, PassiveAggressive
 
 # d: pairs, wanted ratio to the naive loop, prototype's ratio
-CASES = {16: (60000, 60, 95), 64: (20000, 15, 20), 256: (4000, 14, 15), 784: (1200, 20, 27)}
+CASES = {16: (200000, 60, 95), 64: (20000, 15, 20), 256: (4000, 14, 15), 784: (1200, 20, 27)}
 C = 0.1
 
 

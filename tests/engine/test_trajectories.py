@@ -251,4 +251,4 @@ def test_pair_differences_are_gathered_for_every_memory_layout():
     expected = pairs.X[pairs.left] - pairs.X[pairs.right]
     for X in (pairs.X, np.asfortranarray(pairs.X), np.repeat(pairs.X, 2, axis=1)[:, ::2]):
         given = Pairs(X, pairs.left, pairs.right, pairs.y)
-        np.testing.assert_array_equal(pair_difference(given).V, expected)
+        np.testing.assert_array_equal(pair_difference(given).right, expected)

@@ -18,10 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array
-from samewise.engine.stores import Symmetric
+from samewise.engine.stores import Store
 from samewise.exceptions import InvalidInputError
 
 Spec = str | tuple[str, int]
+
+Part = tuple[Array, Array, NDArray[np.float64], NDArray[np.intp]]
+"""Rank-one terms: left vectors, right vectors, coefficients, number of the update each is of."""
 
 
 def checked_average(average: Spec) -> tuple[str, int]:
@@ -50,10 +53,10 @@ class Average:
         self.kind, self.number = checked_average(average)
         self.age = 0
         self.total = 0.0
-        self.M: Symmetric | None = None
+        self.M: Store | None = None
         self.b = 0.0
-        # (change of b, vectors, coefficients) of the last q − 1 updates, newest last.
-        self.recent: deque[tuple[float, Array, NDArray[np.float64]]] = deque(
+        # (change of b, left, right, coefficients) of the last q − 1 updates, newest last.
+        self.recent: deque[tuple[float, Array, Array, NDArray[np.float64]]] = deque(
             maxlen=max(self.number - 1, 0)
         )
 
@@ -67,17 +70,17 @@ class Average:
 
     def observe(
         self,
-        state: Symmetric,
+        state: Store,
         n_rounds: int,
         rows: NDArray[np.intp],
         thresholds: NDArray[np.float64],
         b: float,
-        parts: Iterable[tuple[Array, NDArray[np.float64], NDArray[np.intp]]],
+        parts: Iterable[Part],
     ) -> None:
         """Take in a block of `n_rounds` rounds that led to `state` and `b`.
 
         `rows` are the rounds that updated and `thresholds` the b each of them met; `parts` the
-        rank-one terms (vectors, coefficients, number of the update each belongs to).
+        rank-one terms they added.
         """
         if len(rows) == 0 or self.kind == "last":
             self.age = self.age + n_rounds if len(rows) == 0 else n_rounds - int(rows[-1]) - 1
@@ -91,35 +94,31 @@ class Average:
         if not weights.any():
             return
         if self.M is None:
-            self.M = Symmetric.zeros(len(state.lower), state.lower.dtype)
+            self.M = state.zeros_like()
         # Hypothesis m died at update m: it lacks the terms of updates m, m + 1, …
         reached = np.cumsum(weights)
-        self.M.scaled_add(float(reached[-1]), state)
-        for V, c, update in parts:
-            self.M.add(V, -c * reached[update])
+        self.M.scaled_add(float(reached[-1]), state)  # type: ignore[arg-type]
+        for left, right, c, update in parts:
+            self.M.add(left, right, -c * reached[update])
         self.b += float(weights @ thresholds)
         self.total += float(reached[-1])
 
-    def _remember(
-        self,
-        changes: NDArray[np.float64],
-        parts: Iterable[tuple[Array, NDArray[np.float64], NDArray[np.intp]]],
-    ) -> None:
+    def _remember(self, changes: NDArray[np.float64], parts: Iterable[Part]) -> None:
         parts = list(parts)
         for m in range(max(0, len(changes) - self.number + 1), len(changes)):
-            mine = [(V[update == m], c[update == m]) for V, c, update in parts]
-            V = np.concatenate([_rows(vectors) for vectors, _ in mine])
-            self.recent.append((float(changes[m]), V, np.concatenate([c for _, c in mine])))
+            mine = [(left[u == m], right[u == m], c[u == m]) for left, right, c, u in parts]
+            left, right = (np.concatenate([_rows(term[i]) for term in mine]) for i in (0, 1))
+            c = np.concatenate([term[2] for term in mine])
+            self.recent.append((float(changes[m]), left, right, c))
 
-    def correct(self, change: float, U: Array, c: NDArray[np.float64]) -> None:
-        """The last update was followed by a projection that added Σ c_i u_i u_iᵀ and `change`."""
+    def correct(self, change: float, left: Array, right: Array, c: NDArray[np.float64]) -> None:
+        """The last update was followed by a projection, which added Σ c_i l_i r_iᵀ and `change`."""
         if self.recent:
-            before, V, coefficients = self.recent.pop()
-            self.recent.append(
-                (before + change, np.concatenate([V, U]), np.concatenate([coefficients, c]))
-            )
+            before, *terms = self.recent.pop()
+            both = [np.concatenate(two) for two in zip(terms, (left, right, c), strict=True)]
+            self.recent.append((before + change, both[0], both[1], both[2]))
 
-    def solution(self, state: Symmetric, b: float) -> tuple[Array, float]:
+    def solution(self, state: Store, b: float) -> tuple[Array, float]:
         """The averaged (M, b), given the hypothesis alive."""
         if self.kind == "suffix":
             return self._suffix(state, b)
@@ -127,15 +126,16 @@ class Average:
         if self.M is None or self.total + alive == 0.0:
             return state.matrix, b
         total = self.total + alive
-        M = (self.M.matrix + state.lower.dtype.type(alive) * state.matrix) / total
-        return M.astype(state.lower.dtype), (self.b + alive * b) / total
+        M = (self.M.matrix + state.dtype.type(alive) * state.matrix) / total
+        return M.astype(state.dtype), (self.b + alive * b) / total
 
-    def _suffix(self, state: Symmetric, b: float) -> tuple[Array, float]:
-        mean = Symmetric(state.lower)
+    def _suffix(self, state: Store, b: float) -> tuple[Array, float]:
+        mean = state.copy()
         q = len(self.recent) + 1
-        for m, (change, V, c) in enumerate(self.recent):
+        for m, (change, left, right, c) in enumerate(self.recent):
             # The m oldest of the q hypotheses kept came before this update, and lack it.
-            mean.add(V.astype(mean.lower.dtype), -c * (m + 1) / q)
+            left, right = (vectors.astype(mean.dtype) for vectors in (left, right))
+            mean.add(left, right, -c * (m + 1) / q)
             b -= change * (m + 1) / q
         return mean.matrix, b
 

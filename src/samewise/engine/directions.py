@@ -13,22 +13,25 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from samewise._typing import Matrix
+from samewise._typing import Array, Indices, Matrix
 from samewise.kernels.rank_one import gather_differences
-from samewise.supervision import Pairs
+from samewise.supervision import Pairs, Triplets
 
 
 @dataclass(frozen=True)
 class Directions:
-    """Rank-one proposals whose left and right vectors are the rows of V.
+    """Rank-one proposals, one for each row.
 
     Attributes
     ----------
-    V : array or CSR matrix of shape (n, d)
+    left : array or CSR matrix of shape (n, m)
+    right : array or CSR matrix of shape (n, d)
+        The same object as `left` where G is symmetric.
     sign, offset, target, weight : arrays of shape (n,)
     """
 
-    V: Matrix
+    left: Matrix
+    right: Matrix
     sign: NDArray[np.float64]
     offset: NDArray[np.float64]
     target: NDArray[np.float64]
@@ -37,31 +40,53 @@ class Directions:
     def __len__(self) -> int:
         return len(self.sign)
 
+    @property
+    def symmetric(self) -> bool:
+        """Whether left and right vectors are the same."""
+        return self.left is self.right
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the vectors are rows of CSR matrices."""
+        return bool(sp.issparse(self.right))
+
     def rows(self, start: int, stop: int | None = None) -> Directions:
         """A contiguous part."""
         part = slice(start, stop)
+        right = self.right[part]
+        left = right if self.symmetric else self.left[part]
         return Directions(
-            self.V[part], self.sign[part], self.offset[part], self.target[part], self.weight[part]
+            left, right, self.sign[part], self.offset[part], self.target[part], self.weight[part]
         )
 
     def dense(self, dtype: DTypeLike) -> Directions:
-        """The same with V as a C-ordered array of the given type."""
-        V = self.V.toarray() if sp.issparse(self.V) else self.V
-        V = np.ascontiguousarray(V, dtype=dtype)
-        return Directions(V, self.sign, self.offset, self.target, self.weight)
+        """The same with vectors in C-ordered arrays of the given type."""
+        right = _dense(self.right, dtype)
+        left = right if self.symmetric else _dense(self.left, dtype)
+        return Directions(left, right, self.sign, self.offset, self.target, self.weight)
+
+
+def _dense(vectors: Matrix, dtype: DTypeLike) -> Array:
+    vectors = vectors.toarray() if sp.issparse(vectors) else vectors
+    return np.ascontiguousarray(vectors, dtype=dtype)
 
 
 def pair_difference(pairs: Pairs) -> Directions:
     """G = −y v vᵀ with offset y: the constraint y (b − vᵀMv) ≥ 1 of a pair (algorithms.md §1)."""
-    if sp.issparse(pairs.X):
-        V = sp.csr_array(pairs.differences())
+    return pair_directions(differences(pairs.X, pairs.left, pairs.right), pairs)
+
+
+def differences(X: Matrix, first: Indices, second: Indices) -> Matrix:
+    """X[first] − X[second]; CSR with sorted indices where X is."""
+    if sp.issparse(X):
+        V = sp.csr_array(X[first] - X[second])
         V.sort_indices()
-    elif pairs.X.flags.c_contiguous:
-        V = np.empty((len(pairs), pairs.X.shape[1]), dtype=pairs.X.dtype)
-        gather_differences(pairs.X, pairs.left.astype(np.intp), pairs.right.astype(np.intp), V)
+    elif X.flags.c_contiguous:
+        V = np.empty((len(first), X.shape[1]), dtype=X.dtype)
+        gather_differences(X, first.astype(np.intp), second.astype(np.intp), V)
     else:
-        V = pairs.differences()
-    return pair_directions(V, pairs)
+        V = X[first] - X[second]
+    return V
 
 
 def pair_directions(V: Matrix, pairs: Pairs) -> Directions:
@@ -70,4 +95,18 @@ def pair_directions(V: Matrix, pairs: Pairs) -> Directions:
     ones = np.ones(len(pairs))
     # A copy, because compiled code would be compiled once more for read-only arrays.
     weight = ones if pairs.sample_weight is None else pairs.sample_weight.copy()
-    return Directions(V, -y, y, ones, weight)
+    return Directions(V, V, -y, y, ones, weight)
+
+
+def triplet_ranking(triplets: Triplets, margin: float) -> Directions:
+    """G = q pᵀ, p = p⁺ − p⁻: the constraint qᵀWp ≥ margin of a triplet (algorithms.md §3)."""
+    right = differences(triplets.items, triplets.positive, triplets.negative)
+    left = triplets.X[triplets.anchor]
+    if sp.issparse(left) != sp.issparse(right):
+        # Loops over sparse rows take both sides sparse.
+        left, right = sp.csr_array(left), sp.csr_array(right)
+    if sp.issparse(left):
+        left.sort_indices()
+    ones = np.ones(len(triplets))
+    weight = ones if triplets.sample_weight is None else triplets.sample_weight.copy()
+    return Directions(left, right, ones, np.zeros(len(triplets)), margin * ones, weight)

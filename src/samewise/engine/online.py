@@ -8,17 +8,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from samewise._typing import Array
-from samewise.engine.averaging import Average, Spec
+from samewise.engine.averaging import Average, Part, Spec
 from samewise.engine.directions import Directions
 from samewise.engine.history import History
 from samewise.engine.policy import Cone, Policy, Trace, checked_psd
-from samewise.engine.stores import Symmetric
-from samewise.kernels import blocked, rank_one
+from samewise.engine.stores import Store, Symmetric
+from samewise.kernels import blocked
 from samewise.kernels.steps import Step, step_size
 
 PATHS = ("auto", "compiled", "blocked", "plain")
@@ -26,22 +25,21 @@ PATHS = ("auto", "compiled", "blocked", "plain")
 SMALL = 128
 """Up to this dimension the compiled loop beats the block products (make bench)."""
 
-FLOOR = 1.0
-"""The smallest admissible threshold: b ≥ 1 belongs to M ⪰ 0 (POLA §3)."""
-
 
 class Online:
-    """The state of an online learner (M, b) and how it moves.
+    """The state of an online learner (W, b) and how it moves.
 
     Parameters
     ----------
-    store : Symmetric
-        Where M lives; it is moved in place.
+    store : Symmetric or Full
+        Where W lives; it is moved in place.
     b : float
         The threshold to start from.
     step : Step
     psd : "each", "end" or int
-        When M ⪰ 0 and b ≥ 1 are restored.
+        When W ⪰ 0 and b ≥ `least_b` are restored. "each" takes a Symmetric store.
+    least_b : float
+        The smallest admissible threshold.
     average : str or tuple
         See `averaging`.
     tolerance : float
@@ -52,17 +50,19 @@ class Online:
 
     def __init__(
         self,
-        store: Symmetric,
+        store: Store,
         b: float,
         step: Step,
         *,
         psd: Policy,
+        least_b: float,
         average: Spec,
         tolerance: float,
         path: str,
     ) -> None:
         self.store, self.b, self.step = store, b, step
         self.psd = checked_psd(psd)
+        self.least_b = least_b
         self.average = Average(average)
         self.tolerance, self.path = tolerance, path
         self.history = History()
@@ -71,7 +71,7 @@ class Online:
     @property
     def floor(self) -> float:
         """The least b allowed while running."""
-        return FLOOR if self.psd == "each" else -np.inf
+        return self.least_b if self.psd == "each" else -np.inf
 
     def learn(self, directions: Directions) -> NDArray[np.float64]:
         """Go through the directions in order; returns the τ of each."""
@@ -88,6 +88,7 @@ class Online:
 
     def widen(self, n_new: int) -> None:
         """Add coordinates in which M is zero."""
+        assert isinstance(self.store, Symmetric)
         self.store.widen(n_new)
         self.cone.widen(n_new)
 
@@ -96,6 +97,7 @@ class Online:
 
         M must be zero beyond it.
         """
+        assert isinstance(self.store, Symmetric)
         self.store.narrow(kept, H)
         self.cone.narrow(kept, H)
 
@@ -106,15 +108,16 @@ class Online:
             return "cone"
         if self.path != "auto":
             return self.path
-        d = directions.V.shape[1]
-        if sp.issparse(directions.V):
+        size = float(np.sqrt(directions.left.shape[1] * directions.right.shape[1]))
+        if directions.sparse:
             # Θ(nnz²) scattered accesses against d² at the speed of matrix products.
-            n = max(len(directions), 1)
-            return "compiled" if 8 * directions.V.nnz <= d * n else "blocked"
-        return "compiled" if d <= SMALL or len(directions) < 16 else "blocked"
+            touched = np.sqrt(float(directions.left.nnz) * float(directions.right.nnz))
+            return "compiled" if 8 * touched <= size * max(len(directions), 1) else "blocked"
+        return "compiled" if size <= SMALL or len(directions) < 16 else "blocked"
 
     def _advance(self, path: str, block: Directions) -> Trace:
         if path == "cone":
+            assert isinstance(self.store, Symmetric)
             return self.cone.advance(
                 self.store,
                 block.dense(np.float64),
@@ -126,7 +129,6 @@ class Online:
         if path == "plain":
             return self._plain(block)
         trace = Trace.empty(len(block))
-        M = self.store.lower
         rest: tuple[Any, ...] = (
             block.sign,
             block.offset,
@@ -142,36 +144,31 @@ class Online:
             trace.threshold,
         )
         if path == "blocked":
-            V = block.dense(M.dtype).V
+            block = block.dense(self.store.dtype)
             trace.done, trace.b = blocked.recursion(
-                self.store.scores(V), blocked.squared_gram(V), *rest
+                self.store.scores(block), self.store.gram(block), *rest
             )
-            self.store.add(V[: trace.done], (trace.tau * block.sign)[: trace.done])
-        elif sp.issparse(block.V):
-            V = block.V
-            trace.done, trace.b = rank_one.sparse(
-                M, V.indptr, V.indices.astype(np.uint32), V.data.astype(M.dtype, copy=False), *rest
-            )
+            done = slice(0, trace.done)
+            self.store.add(block.left[done], block.right[done], (trace.tau * block.sign)[done])
         else:
-            trace.done, trace.b = rank_one.dense(M, block.dense(M.dtype).V, *rest)
+            trace.done, trace.b = self.store.loop(block, rest)
         return trace
 
     def _plain(self, block: Directions) -> Trace:
         """The formulas, one example at a time."""
-        V = block.dense(self.store.lower.dtype).V
-        trace = Trace.empty(len(block), V.shape[1])
+        block = block.dense(self.store.dtype)
+        trace = Trace.empty(len(block), block.right.shape[1])
         M, b = self.store.matrix, self.b
         stop = self._until_projection()
-        for i, v in enumerate(V):
-            sq = float(v @ v)
-            p = float(block.target[i] - block.sign[i] * (v @ M @ v) - block.offset[i] * b)
-            norm = sq * sq + block.offset[i] ** 2
+        for i, (u, v) in enumerate(zip(block.left, block.right, strict=True)):
+            p = float(block.target[i] - block.sign[i] * (u @ M @ v) - block.offset[i] * b)
+            norm = float(u @ u) * float(v @ v) + block.offset[i] ** 2
             tau = step_size(p, norm, block.weight[i], *self.step, self.tolerance)
             trace.violation[i], trace.threshold[i], trace.tau[i] = p, b, tau
             if tau == 0.0:
                 continue
             c = tau * block.sign[i]
-            M = M + M.dtype.type(c) * np.outer(v, v)
+            M = M + M.dtype.type(c) * np.outer(u, v)
             b = max(b + tau * block.offset[i], self.floor)
             if self.psd == "each" and c < 0:
                 values, vectors = np.linalg.eigh(M)
@@ -182,7 +179,7 @@ class Online:
             if stop == 0:
                 trace.done = i + 1
                 break
-        self.store.lower, trace.b = np.tril(M), b
+        self.store.matrix, trace.b = M, b
         return trace
 
     def _until_projection(self) -> int:
@@ -211,36 +208,35 @@ class Online:
         if due and self.history.updates > before:
             self._restore()
 
-    def _parts(
-        self, block: Directions, trace: Trace, rows: NDArray[np.intp]
-    ) -> list[tuple[Array, NDArray[np.float64], NDArray[np.intp]]]:
-        V = block.V[rows]
-        if not sp.issparse(V):
-            V = V.astype(self.store.lower.dtype, copy=False)
-        parts = [(V, (trace.tau * block.sign)[rows], np.arange(len(rows)))]
+    def _parts(self, block: Directions, trace: Trace, rows: NDArray[np.intp]) -> list[Part]:
+        left, right = block.left[rows], block.right[rows]
+        if not block.sparse:
+            left, right = (V.astype(self.store.dtype, copy=False) for V in (left, right))
+        parts = [(left, right, (trace.tau * block.sign)[rows], np.arange(len(rows)))]
         projected = np.flatnonzero(trace.mu[rows])
         if len(projected):
-            parts.append((trace.U[rows[projected]], trace.mu[rows[projected]], projected))
+            U = trace.U[rows[projected]]
+            parts.append((U, U, trace.mu[rows[projected]], projected))
         return parts
 
     def _restore(self) -> None:
-        """M ⪰ 0 and b ≥ 1, now."""
-        U, c = self.store.project()
-        before, self.b = self.b, max(self.b, FLOOR)
-        self.average.correct(self.b - before, U, c)
+        """W ⪰ 0 and b ≥ its least, now."""
+        correction = self.store.project()
+        before, self.b = self.b, max(self.b, self.least_b)
+        self.average.correct(self.b - before, *correction)
 
     def solution(self) -> tuple[Array, float]:
         """The matrix and threshold to hand out, averaged.
 
-        b ≥ 1 holds; M ⪰ 0 is left to whoever makes a form of it, which factors M anyway.
+        b is admissible; W ⪰ 0 is left to whoever makes a form of it, which factors W anyway.
         """
-        M, b = self.average.solution(self.store, self.b)
-        return M, max(b, FLOOR)
+        W, b = self.average.solution(self.store, self.b)
+        return W, max(b, self.least_b)
 
 
 def _block_rows(path: str, directions: Directions) -> int:
     """Rows a path takes at once: enough to fill the products, few enough to stay in the cache."""
-    d = directions.V.shape[1]
+    d = directions.right.shape[1]
     if path == "blocked":
         return 256 if d >= 500 else 64
     if path == "cone":

@@ -87,18 +87,18 @@ class Cone:
         tolerance: float,
     ) -> Trace:
         """Move `store` through the block, or through as much of it as the trace says."""
-        scores, K = store.scores(block.V), blocked.squared_gram(block.V)
+        scores, K, V = store.scores(block), store.gram(block), block.right
         examples: Any = (block.sign, block.offset, block.target, block.weight)
         moves: Any = (tuple(step), tolerance, b, floor)
-        n, d = block.V.shape
+        n, d = V.shape
         if self.calm or self.P is None:
             trace = Trace.empty(n, d)
             written: Any = (trace.tau, trace.violation, trace.threshold)
             run: Any = (scores.copy(), K, *examples, *moves, -1, *written)
             _, trace.b = blocked.recursion(*run)
             c = trace.tau * block.sign
-            if self._stays_inside(store, block.V, c, K):
-                store.add(block.V, c)
+            if self._stays_inside(store, V, c, K):
+                store.add(V, V, c)
                 self.P = None
                 return trace
             self.calm = False
@@ -108,14 +108,14 @@ class Cone:
         trace = Trace.empty(n, d)
         written = (trace.tau, trace.violation, trace.threshold, trace.mu, trace.U)
         Q = np.empty((cone.MAX_LANCZOS + 3, d))
-        run = (scores, K, block.V, self.P, self.mu0, *examples, *moves, *written, Q)
+        run = (scores, K, V, self.P, self.mu0, *examples, *moves, *written, Q)
         trace.done, trace.b, searches, effort = cone.recursion(*run)
         if trace.done == 0:
             return self._settle(store, block, b, floor, step, tolerance)
         done = slice(0, trace.done)
-        store.add(block.V[done], trace.tau[done] * block.sign[done])
+        store.add(V[done], V[done], trace.tau[done] * block.sign[done])
         projected = np.flatnonzero(trace.mu[done])
-        store.add(trace.U[projected], trace.mu[projected])
+        store.add(trace.U[projected], trace.U[projected], trace.mu[projected])
         self._follow(store, trace, projected, searches, effort)
         self.calm = trace.done == n and searches > 0 and len(projected) == 0
         return trace
@@ -146,7 +146,7 @@ class Cone:
             return True
         self.budget = 0.0
         lowest = Symmetric(store.lower)
-        lowest.add(V[down], c[down])
+        lowest.add(V[down], V[down], c[down])
         # Ask for more room than this block takes, so that the next blocks need no proof (Weyl);
         # for less after a refusal, which costs a factorization.
         for ahead in (self.ahead, 0.0):
@@ -209,21 +209,25 @@ class Cone:
         tolerance: float,
     ) -> Trace:
         """One example by a factorization, where the search for its eigenpair failed."""
-        v = block.V[:1]
+        v = block.right[:1]
         trace = Trace.empty(1, v.shape[1])
         sq = float(v[0] @ v[0])
-        p = block.target[0] - block.sign[0] * store.scores(v)[0] - block.offset[0] * b
+        p = (
+            block.target[0]
+            - block.sign[0] * store.scores(block.rows(0, 1))[0]
+            - block.offset[0] * b
+        )
         trace.violation[0], trace.threshold[0] = p, b
         norm = sq * sq + block.offset[0] ** 2
         trace.tau[0] = step_size(p, norm, block.weight[0], *step, tolerance)
         trace.b = max(b + trace.tau[0] * block.offset[0], floor)
-        store.add(v, trace.tau * block.sign[:1])
+        store.add(v, v, trace.tau * block.sign[:1])
         shifted = store.lower.copy()
         np.fill_diagonal(shifted, np.diagonal(shifted) + cone.PRECISION * abs(trace.tau[0]) * sq)
         if dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)[1] != 0:
             values, vectors = eigh(store.matrix, subset_by_index=[0, 0])
             trace.mu[0], trace.U[0] = max(-values[0], 0.0), vectors[:, 0]
-            store.add(trace.U, trace.mu)
+            store.add(trace.U, trace.U, trace.mu)
             if trace.mu[0] > 0:
                 self.recent.append(float(trace.mu[0]))
         self._invert(store, np.empty(0))

@@ -180,3 +180,134 @@ def sparse(
         if updates == max_updates:
             return i + 1, b
     return n, b
+
+
+@njit(cache=True, fastmath=FAST)
+def _bilinear(W: Array, u: Array, v: Array) -> float:
+    """uᵀWv, four rows at a time."""
+    m, n = W.shape
+    total = 0.0
+    r = 0
+    while r + 4 <= m:
+        w0, w1, w2, w3 = W[r], W[r + 1], W[r + 2], W[r + 3]
+        u0, u1, u2, u3 = u[r], u[r + 1], u[r + 2], u[r + 3]
+        for k in range(n):
+            total += (w0[k] * u0 + w1[k] * u1 + w2[k] * u2 + w3[k] * u3) * v[k]
+        r += 4
+    while r < m:
+        row = W[r]
+        inner = 0.0
+        for k in range(n):
+            inner += row[k] * v[k]
+        total += u[r] * inner
+        r += 1
+    return total
+
+
+@njit(cache=True, fastmath=FAST)
+def _add_bilinear(W: Array, c: float, u: Array, v: Array) -> None:
+    """W += c u vᵀ."""
+    for r in range(u.shape[0]):
+        row = W[r]
+        f = W.dtype.type(c * u[r])
+        for k in range(v.shape[0]):
+            row[k] += f * v[k]
+
+
+@njit(cache=True)
+def dense_bilinear(
+    W: Array,
+    L: Array,
+    R: Array,
+    sign: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    target: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    step: tuple[float, float, bool],
+    tolerance: float,
+    b: float,
+    floor: float,
+    max_updates: int,
+    tau: NDArray[np.float64],
+    violation: NDArray[np.float64],
+    threshold: NDArray[np.float64],
+) -> tuple[int, float]:
+    """The loop for W += τ_i sign_i l_i r_iᵀ over dense rows of L and R."""
+    updates = 0
+    for i in range(L.shape[0]):
+        u, v = L[i], R[i]
+        threshold[i] = b
+        p = target[i] - sign[i] * _bilinear(W, u, v) - offset[i] * b
+        violation[i] = p
+        tau[i] = 0.0
+        if p <= 0.0 and not step[2]:
+            continue
+        norm = _sq_norm(u) * _sq_norm(v) + offset[i] * offset[i]
+        t = step_size(p, norm, weight[i], step[0], step[1], step[2], tolerance)
+        if t == 0.0:
+            continue
+        tau[i] = t
+        _add_bilinear(W, t * sign[i], u, v)
+        b = max(b + t * offset[i], floor)
+        updates += 1
+        if updates == max_updates:
+            return i + 1, b
+    return L.shape[0], b
+
+
+@njit(cache=True)
+def sparse_bilinear(
+    W: Array,
+    left_ptr: NDArray[Any],
+    left_at: NDArray[np.uint32],
+    left: Array,
+    right_ptr: NDArray[Any],
+    right_at: NDArray[np.uint32],
+    right: Array,
+    sign: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    target: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    step: tuple[float, float, bool],
+    tolerance: float,
+    b: float,
+    floor: float,
+    max_updates: int,
+    tau: NDArray[np.float64],
+    violation: NDArray[np.float64],
+    threshold: NDArray[np.float64],
+) -> tuple[int, float]:
+    """The same over CSR rows: Θ(nnz(l)·nnz(r)) an example."""
+    n = left_ptr.shape[0] - 1
+    updates = 0
+    for i in range(n):
+        score = 0.0
+        left_sq = 0.0
+        right_sq = 0.0
+        for t in range(right_ptr[i], right_ptr[i + 1]):
+            right_sq += right[t] * right[t]
+        for s in range(left_ptr[i], left_ptr[i + 1]):
+            row = W[left_at[s]]
+            inner = 0.0
+            for t in range(right_ptr[i], right_ptr[i + 1]):
+                inner += row[right_at[t]] * right[t]
+            score += left[s] * inner
+            left_sq += left[s] * left[s]
+        threshold[i] = b
+        p = target[i] - sign[i] * score - offset[i] * b
+        violation[i] = p
+        norm = left_sq * right_sq + offset[i] * offset[i]
+        t_i = step_size(p, norm, weight[i], step[0], step[1], step[2], tolerance)
+        tau[i] = t_i
+        if t_i == 0.0:
+            continue
+        for s in range(left_ptr[i], left_ptr[i + 1]):
+            row = W[left_at[s]]
+            f = t_i * sign[i] * left[s]
+            for t in range(right_ptr[i], right_ptr[i + 1]):
+                row[right_at[t]] += f * right[t]
+        b = max(b + t_i * offset[i], floor)
+        updates += 1
+        if updates == max_updates:
+            return i + 1, b
+    return n, b

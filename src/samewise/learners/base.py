@@ -1,4 +1,4 @@
-"""What the learners of pairs have in common: the contract with the user and with scikit-learn."""
+"""What online learners have in common: the contract with the user and with scikit-learn."""
 
 from __future__ import annotations
 
@@ -26,27 +26,39 @@ from samewise.search import Index
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_members, as_pairs, is_labeled
 
+LEAST_B = 1.0
+"""The smallest admissible threshold: b ≥ 1 belongs to M ⪰ 0 (POLA §3)."""
 
-class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A metric learned from pairs, online.
 
-    A concrete learner says how it begins (`_begin`), how it goes through pairs (`_learn`) and what
-    form it hands out (`_form`).
+class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A form learned online.
+
+    A kind of learner says what supervision it takes (`_supervision`); a concrete one how it begins
+    (`_begin`), how it goes through its examples (`_learn`) and what form it hands out (`_form`).
     """
 
-    n_pairs: int | None
-    strategy: str
     random_state: Any
     n_features_in_: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @abstractmethod
-    def _begin(self, pairs: Pairs) -> Online:
-        """The state before the first pair."""
+    def _supervision(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        random: np.random.RandomState,
+        reset: bool,
+    ) -> Any:
+        """What was handed in, checked: Pairs or Triplets."""
 
     @abstractmethod
-    def _learn(self, online: Online, pairs: Pairs, once: bool) -> None:
-        """Go through the pairs: `once` for `partial_fit`, as often as configured for `fit`."""
+    def _begin(self, told: Any) -> Online:
+        """The state before the first example."""
+
+    @abstractmethod
+    def _learn(self, online: Online, told: Any, once: bool) -> None:
+        """Go through the examples: `once` for `partial_fit`, as often as configured for `fit`."""
 
     @abstractmethod
     def _form(self, M: Array) -> Form:
@@ -60,21 +72,22 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
         Parameters
         ----------
-        X : Pairs, array of shape (n_pairs, 2, n_features), or matrix (n_samples, n_features)
-            Pairs are shown in the order given, `n_passes` times. From a matrix of labeled
-            examples, dense or CSR, `n_pairs` pairs are drawn first.
+        X : Pairs or Triplets, array of shape (n, 2 or 3, n_features), or labeled examples
+            What the learner takes, see its docstring. It is shown in the order given, `n_passes`
+            times. From a matrix of labeled examples, dense or CSR, pairs or triplets are drawn
+            first.
         y : array, optional
-            Nothing with Pairs; ±1 with an array of pairs; class labels with examples.
+            ±1 with an array of pairs; class labels with examples; nothing otherwise.
         sample_weight : array, optional
-            With an array of pairs, a weight for each pair; with examples, for each example: a
-            pair then counts the product of its members', and an example of weight 2 is the same
-            as two. A pair's weight multiplies the cost of its slack, C; 0 leaves it out.
+            With an array, a weight for each pair or triplet; with examples, for each example: a
+            pair or triplet then counts the product of its members', and an example of weight 2
+            is the same as two. The weight multiplies the cost of the slack, C; 0 leaves it out.
         """
         random = check_random_state(self.random_state)
         with self._unchanged_if_refused(random):
-            pairs = self._supervision(X, y, sample_weight, random, reset=True)
-            self._restart(pairs, random)
-        self._learn(self._online, pairs, once=False)
+            told = self._supervision(X, y, sample_weight, random, reset=True)
+            self._restart(told, random)
+        self._learn(self._online, told, once=False)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -84,15 +97,15 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Go on learning, once through what is given, in its order.
 
         Takes what `fit` takes. Input that is refused changes nothing. In whatever portions a
-        stream of pairs arrives, the result is that of one `fit` over all of them.
+        stream arrives, the result is that of one `fit` over all of it.
         """
         new = not self.__sklearn_is_fitted__()
         random = check_random_state(self.random_state) if new else self._random
         with self._unchanged_if_refused(random):
-            pairs = self._supervision(X, y, sample_weight, random, reset=new)
+            told = self._supervision(X, y, sample_weight, random, reset=new)
             if new:
-                self._restart(pairs, random)
-        self._learn(self._online, pairs, once=True)
+                self._restart(told, random)
+        self._learn(self._online, told, once=True)
         return self
 
     @contextmanager
@@ -107,52 +120,34 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             random.set_state(numbers)
             raise
 
-    def _restart(self, pairs: Pairs, random: np.random.RandomState) -> None:
-        online = self._begin(pairs)
+    def _restart(self, told: Any, random: np.random.RandomState) -> None:
+        online = self._begin(told)
         self._online, self._random = online, random
         # Filled when the form is asked for: an eigendecomposition that a stream need not pay for.
         self._handed: dict[int, tuple[Form, float]] = {}
 
-    def _supervision(
-        self,
-        X: Any,
-        y: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        random: np.random.RandomState,
-        reset: bool,
-    ) -> Pairs:
-        def draw(X: Any, y: Any, sample_weight: Any) -> Pairs:
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                ensure_min_samples=2,
-            )
-            return Pairs.from_labels(
-                X,
-                y,
-                self.n_pairs,
-                strategy=self.strategy,
-                merge_duplicates=True,
-                sample_weight=sample_weight,
-                random_state=random,
-            )
+    def _examples(self, X: Any, y: Any, reset: bool) -> tuple[Matrix, NDArray[Any]]:
+        """Labeled examples, checked as scikit-learn does."""
+        return validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2,
+        )
 
-        pairs = as_pairs(X, y, sample_weight, learner=type(self).__name__, draw=draw)
-        if not is_labeled(X):
-            n_features = pairs.X.shape[1]
-            if not reset and n_features != self.n_features_in_:
-                raise InvalidInputError(
-                    f"X has {n_features} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input."
-                )
-            self.n_features_in_ = n_features
-            if reset and hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-        return pairs
+    def _set_n_features(self, n_features: int, reset: bool) -> None:
+        """What scikit-learn's check of examples does, for examples named by row numbers."""
+        if not reset and n_features != self.n_features_in_:
+            raise InvalidInputError(
+                f"X has {n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        self.n_features_in_ = n_features
+        if reset and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     # What was learned
 
@@ -174,16 +169,6 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def metric_(self) -> Form:
         """The learned form: a frozen copy that later learning does not move."""
         return self._solution()[0]
-
-    @property
-    def threshold_(self) -> float:
-        """b: a pair is called similar when its squared distance does not exceed it."""
-        return self._solution()[1]
-
-    @property
-    def closeness_threshold_(self) -> float:
-        """The same threshold on the scale of `metric_.closeness`: −√b."""
-        return -float(np.sqrt(self.threshold_))
 
     @property
     def n_updates_(self) -> int:
@@ -236,6 +221,53 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return self.metric_.embed(X)  # type: ignore[attr-defined]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class PairLearner(OnlineLearner):
+    """A distance and a threshold learned from pairs."""
+
+    n_pairs: int | None
+    strategy: str
+
+    def _supervision(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        random: np.random.RandomState,
+        reset: bool,
+    ) -> Pairs:
+        def draw(X: Any, y: Any, sample_weight: Any) -> Pairs:
+            return Pairs.from_labels(
+                *self._examples(X, y, reset),
+                self.n_pairs,
+                strategy=self.strategy,
+                merge_duplicates=True,
+                sample_weight=sample_weight,
+                random_state=random,
+            )
+
+        pairs = as_pairs(X, y, sample_weight, learner=type(self).__name__, draw=draw)
+        if not is_labeled(X):
+            self._set_n_features(pairs.X.shape[1], reset)
+        return pairs
+
+    @property
+    def threshold_(self) -> float:
+        """b: a pair is called similar when its squared distance does not exceed it."""
+        return self._solution()[1]
+
+    @property
+    def closeness_threshold_(self) -> float:
+        """The same threshold on the scale of `metric_.closeness`: −√b."""
+        return -float(np.sqrt(self.threshold_))
 
     def pair_distance(self, pairs: Any) -> Array:
         """The learned distance √D of each pair.
@@ -296,10 +328,3 @@ class PairLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             return float(np.mean(y[nearest] == y))
         pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=Pairs.from_labels)
         return float(np.mean(self.predict(pairs) == pairs.y))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -21,7 +21,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, KernelMahalanobis
 from samewise.kernels import psd
 from samewise.kernels.steps import Step
-from samewise.learners.base import PairLearner
+from samewise.learners.base import LEAST_B, PairLearner
 from samewise.supervision import Pairs
 from samewise.supervision.streams import passes
 
@@ -126,6 +126,7 @@ class KernelPOLA(PairLearner):
             1.0,
             Step(float("inf"), self.gamma, False),
             psd="each",
+            least_b=LEAST_B,
             average="last",
             tolerance=self.tolerance,
             path="auto",

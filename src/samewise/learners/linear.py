@@ -19,7 +19,7 @@ from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Mahalanobis
 from samewise.kernels.steps import Step
-from samewise.learners.base import PairLearner
+from samewise.learners.base import LEAST_B, PairLearner
 from samewise.supervision import Pairs
 from samewise.supervision.streams import passes
 
@@ -63,6 +63,7 @@ class LinearPairLearner(PairLearner):
             b,
             step,
             psd=psd,
+            least_b=LEAST_B,
             average=self.average,
             tolerance=self.tolerance,
             path=self.path,

@@ -138,7 +138,7 @@ def _largest_loss(online: Online, pairs: Pairs) -> float:
     """max ℓ over the pairs under the present (M, b)."""
     worst = 0.0
     for part in chunks(len(pairs), pairs.X.shape[1]):
-        block = pair_difference(pairs[part]).dense(online.store.lower.dtype)
-        margin = block.sign * online.store.scores(block.V) + block.offset * online.b
+        block = pair_difference(pairs[part]).dense(online.store.dtype)
+        margin = block.sign * online.store.scores(block) + block.offset * online.b
         worst = max(worst, float(np.max(block.target - margin)))
     return worst
