@@ -1,4 +1,4 @@
-"""Run the benchmarks: `python -m benchmarks [pa] [psd] [memory] [startup]`.
+"""Run the benchmarks: `python -m benchmarks [pa] [psd] [oasis] [memory] [startup]`.
 
 Ratios are of CPU time of one thread, medians of interleaved repeats in one run, with one BLAS
 thread. "wanted" is the goal set for each, "prototype" what a first prototype reached on another
@@ -26,13 +26,17 @@ def show(title: str, rows: list[dict[str, object]]) -> None:
 
 
 def main(chosen: list[str]) -> None:
-    from benchmarks import memory, pa, psd, startup
+    from benchmarks import memory, oasis, pa, psd, startup
 
     sections = {
         "pa": [("PA-I, no projection", pa.run)],
         "psd": [
             ("PA-I, M ⪰ 0 after every step, projections active", psd.run_active),
             ("PA-I, M ⪰ 0 after every step, M stays positive definite", psd.run_inside),
+        ],
+        "oasis": [
+            ("OASIS, dense", oasis.run_dense),
+            ("OASIS, sparse, 1000 × 1000", oasis.run_sparse),
         ],
         "memory": [("Memory beyond the data, MiB", memory.run)],
         "startup": [("Seconds to start", startup.run)],

@@ -56,3 +56,37 @@ def eigh_pa1(pairs, C: float, M: np.ndarray, b: float) -> tuple[np.ndarray, floa
                     M = (vectors * np.maximum(values, 0)) @ vectors.T
             updates += 1
     return M, b, updates
+
+
+def naive_oasis(triplets, C: float) -> tuple[np.ndarray, int]:
+    """OASIS with np.outer temporaries, from zero."""
+    X = triplets.X
+    W = np.zeros((X.shape[1], X.shape[1]))
+    updates = 0
+    for a, b, c in zip(triplets.anchor, triplets.positive, triplets.negative, strict=True):
+        q, p = X[a], X[b] - X[c]
+        loss = 1 - q @ W @ p
+        if loss > 1e-12:
+            W = W + min(C, loss / ((q @ q) * (p @ p))) * np.outer(q, p)
+            updates += 1
+    return W, updates
+
+
+def flat_oasis(triplets, C: float) -> tuple[np.ndarray, int]:
+    """OASIS on CSR rows, touching only the block they span, by flat gathers and scatters."""
+    X = triplets.X
+    n = X.shape[1]
+    Q, P = X[triplets.anchor], (X[triplets.positive] - X[triplets.negative]).tocsr()
+    W = np.zeros(n * n)
+    updates = 0
+    for i in range(len(triplets)):
+        a, b = slice(*Q.indptr[i : i + 2]), slice(*P.indptr[i : i + 2])
+        q, p = Q.data[a], P.data[b]
+        where = (Q.indices[a].astype(np.int64)[:, None] * n + P.indices[b]).ravel()
+        block = W.take(where)
+        G = np.outer(q, p).ravel()
+        loss = 1 - block @ G
+        if loss > 1e-12:
+            W[where] = block + min(C, loss / ((q @ q) * (p @ p))) * G
+            updates += 1
+    return W, updates

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         NormalizedBilinear,
         load,
     )
-    from samewise.learners import POLA, KernelPOLA, PassiveAggressive
+    from samewise.learners import OASIS, POLA, KernelPOLA, PassiveAggressive
     from samewise.protocols import tune_C
     from samewise.search import Index
     from samewise.supervision import Pairs, Triplets
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "OASIS",
     "POLA",
     "Bilinear",
     "Form",
@@ -63,7 +64,7 @@ _WHERE = {
         ),
         "forms",
     ),
-    **dict.fromkeys(("KernelPOLA", "PassiveAggressive", "POLA"), "learners"),
+    **dict.fromkeys(("KernelPOLA", "OASIS", "PassiveAggressive", "POLA"), "learners"),
     "tune_C": "protocols",
     "Index": "search",
     **dict.fromkeys(("Pairs", "Triplets"), "supervision"),

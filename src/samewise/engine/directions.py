@@ -102,11 +102,19 @@ def triplet_ranking(triplets: Triplets, margin: float) -> Directions:
     """G = q pᵀ, p = p⁺ − p⁻: the constraint qᵀWp ≥ margin of a triplet (algorithms.md §3)."""
     right = differences(triplets.items, triplets.positive, triplets.negative)
     left = triplets.X[triplets.anchor]
-    if sp.issparse(left) != sp.issparse(right):
+    if sp.issparse(left) or sp.issparse(right):
         # Loops over sparse rows take both sides sparse.
         left, right = sp.csr_array(left), sp.csr_array(right)
-    if sp.issparse(left):
         left.sort_indices()
     ones = np.ones(len(triplets))
-    weight = ones if triplets.sample_weight is None else triplets.sample_weight.copy()
+    weight = ones.copy() if triplets.sample_weight is None else triplets.sample_weight.copy()
+    # Nothing can be learned where q or p is zero, as when p⁺ and p⁻ are the same.
+    weight[~(_any(left) & _any(right))] = 0.0
     return Directions(left, right, ones, np.zeros(len(triplets)), margin * ones, weight)
+
+
+def _any(V: Matrix) -> NDArray[np.bool_]:
+    """Which rows are not zero."""
+    if sp.issparse(V):
+        return np.asarray(abs(V).sum(axis=1)).ravel() > 0
+    return V.any(axis=1)

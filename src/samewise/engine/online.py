@@ -8,10 +8,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from samewise._typing import Array
+from samewise._typing import Array, Matrix
 from samewise.engine.averaging import Average, Part, Spec
 from samewise.engine.directions import Directions
 from samewise.engine.history import History
@@ -244,9 +245,10 @@ def _block_rows(path: str, directions: Directions) -> int:
     return len(directions)
 
 
-def chunks(n: int, d: int) -> Iterator[slice]:
-    """Slices of a run of n examples whose directions take a few megabytes each."""
-    size = max(256, min(2**18 // max(d, 1), 8192))
+def chunks(n: int, *matrices: Matrix) -> Iterator[slice]:
+    """Slices of a run of n examples whose directions, rows of `matrices`, take a few megabytes."""
+    width = max(M.nnz / max(M.shape[0], 1) if sp.issparse(M) else M.shape[1] for M in matrices)
+    size = max(256, min(int(2**18 / max(width, 1)), 8192))
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
 

@@ -128,6 +128,22 @@ def dense(
     return V.shape[0], b
 
 
+@njit(cache=True, fastmath=FAST)
+def _gather(row: Array, at: NDArray[np.uint32], v: Array) -> float:
+    """Σ_k row[at_k] v_k."""
+    total = 0.0
+    for k in range(v.shape[0]):
+        total += row[at[k]] * v[k]
+    return total
+
+
+@njit(cache=True, fastmath=FAST)
+def _scatter(row: Array, at: NDArray[np.uint32], v: Array, f: float) -> None:
+    """row[at_k] += f v_k."""
+    for k in range(v.shape[0]):
+        row[at[k]] += f * v[k]
+
+
 @njit(cache=True)
 def sparse(
     M: Array,
@@ -151,16 +167,13 @@ def sparse(
     n = indptr.shape[0] - 1
     updates = 0
     for i in range(n):
-        start, stop = indptr[i], indptr[i + 1]
+        at = indices[indptr[i] : indptr[i + 1]]
+        v = data[indptr[i] : indptr[i + 1]]
         score = 0.0
-        sq = 0.0
-        for s in range(start, stop):
-            r = indices[s]
-            inner = 0.0
-            for t in range(start, s):
-                inner += M[r, indices[t]] * data[t]
-            score += data[s] * (2.0 * inner + M[r, r] * data[s])
-            sq += data[s] * data[s]
+        for s in range(v.shape[0]):
+            row = M[at[s]]
+            score += v[s] * (2.0 * _gather(row, at[:s], v[:s]) + row[at[s]] * v[s])
+        sq = _sq_norm(v)
         threshold[i] = b
         p = target[i] - sign[i] * score - offset[i] * b
         violation[i] = p
@@ -170,11 +183,8 @@ def sparse(
         tau[i] = t_i
         if t_i == 0.0:
             continue
-        for s in range(start, stop):
-            f = t_i * sign[i] * data[s]
-            r = indices[s]
-            for t in range(start, s + 1):
-                M[r, indices[t]] += f * data[t]
+        for s in range(v.shape[0]):
+            _scatter(M[at[s]], at[: s + 1], v[: s + 1], t_i * sign[i] * v[s])
         b = max(b + t_i * offset[i], floor)
         updates += 1
         if updates == max_updates:
@@ -281,31 +291,23 @@ def sparse_bilinear(
     n = left_ptr.shape[0] - 1
     updates = 0
     for i in range(n):
+        u_at = left_at[left_ptr[i] : left_ptr[i + 1]]
+        u = left[left_ptr[i] : left_ptr[i + 1]]
+        v_at = right_at[right_ptr[i] : right_ptr[i + 1]]
+        v = right[right_ptr[i] : right_ptr[i + 1]]
         score = 0.0
-        left_sq = 0.0
-        right_sq = 0.0
-        for t in range(right_ptr[i], right_ptr[i + 1]):
-            right_sq += right[t] * right[t]
-        for s in range(left_ptr[i], left_ptr[i + 1]):
-            row = W[left_at[s]]
-            inner = 0.0
-            for t in range(right_ptr[i], right_ptr[i + 1]):
-                inner += row[right_at[t]] * right[t]
-            score += left[s] * inner
-            left_sq += left[s] * left[s]
+        for s in range(u.shape[0]):
+            score += u[s] * _gather(W[u_at[s]], v_at, v)
         threshold[i] = b
         p = target[i] - sign[i] * score - offset[i] * b
         violation[i] = p
-        norm = left_sq * right_sq + offset[i] * offset[i]
+        norm = _sq_norm(u) * _sq_norm(v) + offset[i] * offset[i]
         t_i = step_size(p, norm, weight[i], step[0], step[1], step[2], tolerance)
         tau[i] = t_i
         if t_i == 0.0:
             continue
-        for s in range(left_ptr[i], left_ptr[i + 1]):
-            row = W[left_at[s]]
-            f = t_i * sign[i] * left[s]
-            for t in range(right_ptr[i], right_ptr[i + 1]):
-                row[right_at[t]] += f * right[t]
+        for s in range(u.shape[0]):
+            _scatter(W[u_at[s]], v_at, v, t_i * sign[i] * u[s])
         b = max(b + t_i * offset[i], floor)
         updates += 1
         if updates == max_updates:

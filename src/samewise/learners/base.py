@@ -23,8 +23,8 @@ from samewise.engine.online import Online
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.search import Index
-from samewise.supervision import Pairs
-from samewise.supervision.gate import as_members, as_pairs, is_labeled
+from samewise.supervision import Pairs, Triplets
+from samewise.supervision.gate import as_members, as_pairs, as_triplets, is_labeled
 
 LEAST_B = 1.0
 """The smallest admissible threshold: b ≥ 1 belongs to M ⪰ 0 (POLA §3)."""
@@ -222,12 +222,81 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return self.metric_.embed(X)  # type: ignore[attr-defined]
 
+    def _neighbor_score(self, X: Any, y: Any) -> float:
+        """Leave-one-out accuracy of the nearest neighbor."""
+        check_is_fitted(self)
+        X, y = validate_data(
+            self, X, y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        nearest = Index(self.metric_, X).query(X, 1, exclude_self=True)[1][:, 0]
+        return float(np.mean(y[nearest] == y))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class TripletLearner(OnlineLearner):
+    """A similarity learned from triplets."""
+
+    n_triplets: int | None
+    n_features_items_: int
+
+    def _supervision(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        random: np.random.RandomState,
+        reset: bool,
+    ) -> Triplets:
+        def draw(X: Any, y: Any, sample_weight: Any) -> Triplets:
+            return Triplets.from_labels(
+                *self._examples(X, y, reset),
+                self.n_triplets,
+                merge_duplicates=True,
+                sample_weight=sample_weight,
+                random_state=random,
+            )
+
+        triplets = as_triplets(X, y, sample_weight, learner=type(self).__name__, draw=draw)
+        if not is_labeled(X):
+            self._set_n_features(triplets.X.shape[1], reset)
+        n_items = triplets.items.shape[1]
+        if not reset and n_items != self.n_features_items_:
+            raise InvalidInputError(
+                f"Items have {n_items} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_items_}."
+            )
+        self.n_features_items_ = n_items
+        return triplets
+
+    def score(self, X: Any, y: ArrayLike | None = None) -> float:
+        """How good the similarity is on what is given.
+
+        With Triplets, or an array of triplets: the part that is ranked right, qᵀWp⁺ > qᵀWp⁻.
+        With labeled examples: leave-one-out accuracy of the most similar example among them.
+        """
+        if is_labeled(X):
+            return self._neighbor_score(X, y)
+        return float(np.mean(self.triplet_margin(X) > 0))
+
+    def triplet_margin(self, triplets: Any) -> Array:
+        """qᵀWp⁺ − qᵀWp⁻ of Triplets, or of an array of shape (n, 3, n_features)."""
+        check_is_fitted(self)
+        told = as_triplets(
+            triplets, None, None, learner=type(self).__name__, draw=Triplets.from_labels
+        )
+        parts = [told[start : start + 4096] for start in range(0, len(told), 4096)]
+        margins = [
+            self.metric_.pairs(part.X[part.anchor], part.items[part.positive])
+            - self.metric_.pairs(part.X[part.anchor], part.items[part.negative])
+            for part in parts
+        ]
+        return np.concatenate(margins)
 
 
 class PairLearner(OnlineLearner):
@@ -319,12 +388,6 @@ class PairLearner(OnlineLearner):
         them.
         """
         if is_labeled(X):
-            check_is_fitted(self)
-            X, y = validate_data(
-                self, X, y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-            )
-            y = np.asarray(y)
-            nearest = Index(self.metric_, X).query(X, 1, exclude_self=True)[1][:, 0]
-            return float(np.mean(y[nearest] == y))
+            return self._neighbor_score(X, y)
         pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=Pairs.from_labels)
         return float(np.mean(self.predict(pairs) == pairs.y))

@@ -78,9 +78,8 @@ class LinearPairLearner(PairLearner):
                     break
 
     def _pass(self, online: Online, pairs: Pairs, progress: Progress) -> None:
-        d = pairs.X.shape[1]
-        with few_threads(d):
-            for part in chunks(len(pairs), d):
+        with few_threads(pairs.X.shape[1]):
+            for part in chunks(len(pairs), pairs.X):
                 online.learn(pair_difference(pairs[part]))
                 progress.report(online.history)
                 if progress.interrupted:

@@ -137,7 +137,7 @@ class POLA(LinearPairLearner):
 def _largest_loss(online: Online, pairs: Pairs) -> float:
     """max ℓ over the pairs under the present (M, b)."""
     worst = 0.0
-    for part in chunks(len(pairs), pairs.X.shape[1]):
+    for part in chunks(len(pairs), pairs.X):
         block = pair_difference(pairs[part]).dense(online.store.dtype)
         margin = block.sign * online.store.scores(block) + block.offset * online.b
         worst = max(worst, float(np.max(block.target - margin)))

@@ -290,6 +290,7 @@ class Triplets:
         y: ArrayLike,
         n_triplets: int | None = None,
         *,
+        merge_duplicates: bool = False,
         sample_weight: ArrayLike | None = None,
         random_state: Any = None,
     ) -> Triplets:
@@ -305,6 +306,8 @@ class Triplets:
         y : array of shape (n_samples,)
         n_triplets : int, optional
             How many, drawn with replacement; 20 per example unless said.
+        merge_duplicates : bool
+            As for `Pairs.from_labels`.
         sample_weight : array of shape (n_samples,), optional
             A triplet's weight is the product of its members' weights, scaled to mean 1.
         random_state : int, RandomState or None
@@ -318,7 +321,10 @@ class Triplets:
         """
         X = checked_matrix(X)
         codes, weights = sampling.class_codes(X, y, sample_weight)
-        anchor, positive, negative = sampling.draw_triplets(codes, n_triplets, random_state)
+        order = None
+        if merge_duplicates:
+            codes, weights, order = sampling.merge_duplicates(X, codes, weights)
+        anchor, positive, negative = sampling.draw_triplets(codes, order, n_triplets, random_state)
         return cls(
             X,
             anchor,

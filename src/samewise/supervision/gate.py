@@ -71,6 +71,50 @@ def as_pairs(
     return pairs
 
 
+def as_triplets(
+    X: Any,
+    y: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    *,
+    learner: str,
+    draw: Callable[[Any, Any, Any], Triplets],
+) -> Triplets:
+    """What was handed to `fit` as Triplets.
+
+    Parameters
+    ----------
+    X : Triplets, array of shape (n_triplets, 3, n_features), or matrix of labeled examples
+    y : class labels with examples, None otherwise
+    sample_weight : weights of the triplets (with an array) or of the examples
+    learner, draw
+        As for `as_pairs`.
+    """
+    if isinstance(X, Pairs):
+        raise InvalidInputError(
+            f"{learner} learns from triplets. Got Pairs, which say what is the same but not what "
+            "is closer; give Triplets, an array of shape (n, 3, d), or labeled examples."
+        )
+    if is_labeled(X):
+        if y is None:
+            raise InvalidInputError(
+                f"{learner} requires y to be passed, but the target y is None: give class labels "
+                "with examples, or Triplets."
+            )
+        return draw(X, y, sample_weight)
+    if y is not None:
+        raise InvalidInputError(
+            "Triplets have no labels, their order says it all: call fit(triplets) without y."
+        )
+    if isinstance(X, Triplets) and sample_weight is not None:
+        raise InvalidInputError(
+            "Triplets carry their own weights: give sample_weight to Triplets(...) instead."
+        )
+    triplets = X if isinstance(X, Triplets) else Triplets.from_arrays(X, sample_weight)
+    if len(triplets) == 0:
+        raise InvalidInputError(f"{learner} needs at least one triplet. Got none.")
+    return triplets
+
+
 def as_members(pairs: Any, *, owner: str) -> Pairs:
     """Pairs to be judged, whose own labels do not matter: Pairs, or an array of shape (n, 2, d)."""
     if isinstance(pairs, Pairs):

@@ -277,13 +277,14 @@ def nearest_pairs(
 
 def draw_triplets(
     codes: NDArray[np.intp],
+    order: Indices | None,
     n_triplets: int | None,
     random_state: Any,
 ) -> tuple[Indices, Indices, Indices]:
     """Anchor uniform, positive uniform in its class, negative uniform outside it."""
     rng = check_random_state(random_state)
     _check_count(n_triplets, "n_triplets")
-    classes = _Classes(codes)
+    classes = _Classes(codes, order)
     n = len(classes.members)
     place = np.flatnonzero(np.repeat(classes.size, classes.size) > 1)
     if len(place) == 0:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 
-from samewise.supervision.containers import Pairs
+from samewise.supervision.containers import Pairs, Triplets
+
+Told = TypeVar("Told", Pairs, Triplets)
 
 
-def passes(
-    pairs: Pairs, n_passes: int, shuffle: bool, rng: np.random.RandomState
-) -> Iterator[Pairs]:
-    """The pairs, as often as asked, each time in their own order or in a new random one."""
+def passes(told: Told, n_passes: int, shuffle: bool, rng: np.random.RandomState) -> Iterator[Told]:
+    """The examples, as often as asked, each time in their own order or in a new random one."""
     for _ in range(n_passes):
-        yield pairs[rng.permutation(len(pairs))] if shuffle else pairs
+        yield told[rng.permutation(len(told))] if shuffle else told
