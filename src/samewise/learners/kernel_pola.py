@@ -21,7 +21,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, KernelMahalanobis
 from samewise.kernels import psd
 from samewise.kernels.steps import Step
-from samewise.learners.base import LEAST_B, PairLearner
+from samewise.learners.pairs import LEAST_B, PairLearner
 from samewise.supervision import Pairs
 from samewise.supervision.streams import passes
 

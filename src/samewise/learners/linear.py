@@ -19,7 +19,7 @@ from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Mahalanobis
 from samewise.kernels.steps import Step
-from samewise.learners.base import LEAST_B, PairLearner
+from samewise.learners.pairs import LEAST_B, PairLearner
 from samewise.supervision import Pairs
 from samewise.supervision.streams import passes
 

@@ -20,7 +20,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Bilinear
 from samewise.kernels import psd as cone
 from samewise.kernels import steps
-from samewise.learners.base import TripletLearner
+from samewise.learners.triplets import TripletLearner
 from samewise.supervision import Triplets
 from samewise.supervision.streams import passes
 
