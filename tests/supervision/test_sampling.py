@@ -415,3 +415,11 @@ def test_merging_tells_rows_and_classes_apart():
     assert np.count_nonzero(~pairs.differences().any(axis=1)) == 1
     unweighted = Pairs.from_labels(X[2:], y[2:], n_pairs=3, merge_duplicates=True, random_state=0)
     assert unweighted.sample_weight is None
+
+
+def test_unless_said_there_are_twenty_per_example_and_a_bounded_number_in_all():
+    few, many = np.zeros((30, 1)), np.zeros((6000, 1))
+    assert len(Pairs.from_labels(few, np.arange(30) % 2, random_state=0)) == 435  # all there are
+    assert len(Triplets.from_labels(few, np.arange(30) % 2, random_state=0)) == 600
+    assert len(Pairs.from_labels(many, np.arange(6000) % 2, random_state=0)) == 100_000
+    assert len(Triplets.from_labels(many, np.arange(6000) % 2, random_state=0)) == 100_000

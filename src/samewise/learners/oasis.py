@@ -60,7 +60,7 @@ class OASIS(TripletLearner):
     shuffle : bool
         Whether `fit` shows them in a new random order on each pass.
     n_triplets : int, optional
-        Triplets drawn from labeled examples; 20 per example unless said.
+        Triplets drawn from labeled examples; unless said, 20 per example and at most 100 000.
     path : {"auto", "compiled", "blocked", "plain"}
         How the arithmetic is done. All give the same result; "auto" takes the fastest.
     verbose : bool

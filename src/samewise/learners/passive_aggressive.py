@@ -55,7 +55,7 @@ class PassiveAggressive(LinearPairLearner):
     init : {"zero", "identity"}, array of shape (n_features, n_features) or Mahalanobis
         M to start from.
     n_pairs : int, optional
-        Pairs drawn from labeled examples; 20 per example unless said.
+        Pairs drawn from labeled examples; unless said, 20 per example and at most 100 000.
     strategy : {"balanced", "random", "nearest"}
         How they are drawn, see `Pairs.from_labels`.
     path : {"auto", "compiled", "blocked", "plain"}

@@ -125,8 +125,8 @@ class Pairs:
         y : array of shape (n_samples,)
             Class labels of any kind.
         n_pairs : int, optional
-            How many; 20 per example unless said. Pairs are distinct; where fewer exist, all of
-            them are taken, with a warning.
+            How many; unless said, 20 per example and at most 100 000. Pairs are distinct; where
+            fewer exist than were asked for, all of them are taken, with a warning.
         strategy : {"balanced", "random", "nearest"}
             "balanced": half similar, half dissimilar. "random": uniformly from all pairs.
             "nearest": for each example its `n_neighbors` nearest of its own class and as many
@@ -305,7 +305,7 @@ class Triplets:
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         n_triplets : int, optional
-            How many, drawn with replacement; 20 per example unless said.
+            How many, drawn with replacement; unless said, 20 per example and at most 100 000.
         merge_duplicates : bool
             As for `Pairs.from_labels`.
         sample_weight : array of shape (n_samples,), optional
@@ -367,9 +367,9 @@ class Triplets:
             Relevance of each item to each query. In a sparse matrix, items that are not stored
             have grade 0.
         n_triplets : int, optional
-            How many, drawn with replacement; 20 per query unless said. The query and the positive
-            are uniform over the (query, item) entries of a positive grade, the negative uniform
-            over the items of a lower grade for that query.
+            How many, drawn with replacement; unless said, 20 per query and at most 100 000. The
+            query and the positive are uniform over the (query, item) entries of a positive grade,
+            the negative uniform over the items of a lower grade for that query.
         random_state : int, RandomState or None
 
         Examples

@@ -18,8 +18,9 @@ from samewise.forms import Form, Mahalanobis
 from samewise.kernels.neighbors import top_k
 from samewise.supervision._checks import checked_weights
 
-PER_EXAMPLE = 20
-"""Pairs or triplets drawn per example when nobody says how many."""
+PER_EXAMPLE, AT_MOST = 20, 100_000
+"""Pairs or triplets drawn when nobody says how many: enough to learn from, and no surprise of an
+hour where there are many examples of many features."""
 
 
 def class_codes(
@@ -188,7 +189,7 @@ def draw_pairs(
             f"{len(classes.size)} classes of one example each; n_samples={len(classes.members)}."
         )
     asked = n_pairs is not None
-    n_pairs = PER_EXAMPLE * len(classes.members) if n_pairs is None else n_pairs
+    n_pairs = _default_count(len(classes.members)) if n_pairs is None else n_pairs
     if strategy == "random":
         counts = _split_at_random(rng, n_pairs, classes)
     else:
@@ -292,7 +293,7 @@ def draw_triplets(
             "Triplets need a class with at least two examples. Got "
             f"{len(classes.size)} classes of one example each; n_samples={n}."
         )
-    n_triplets = PER_EXAMPLE * n if n_triplets is None else n_triplets
+    n_triplets = _default_count(n) if n_triplets is None else n_triplets
     anchor = place[rng.randint(0, len(place), n_triplets)]
     group = np.repeat(np.arange(len(classes.size)), classes.size)[anchor]
     start, size = classes.start[group], classes.size[group]
@@ -324,7 +325,7 @@ def draw_graded(
     rng = check_random_state(random_state)
     _check_count(n_triplets, "n_triplets")
     n_queries = grades.shape[0]
-    n_triplets = PER_EXAMPLE * n_queries if n_triplets is None else n_triplets
+    n_triplets = _default_count(n_queries) if n_triplets is None else n_triplets
     n_good = np.array([len(_graded(grades, query)[1]) for query in range(n_queries)])
     if not n_good.any():
         raise InvalidInputError(
@@ -350,6 +351,10 @@ def _graded(grades: sp.csr_array, query: int) -> tuple[Indices, Indices, Indices
     n_lower = np.searchsorted(row[ranked], row, side="left")
     good = np.flatnonzero((row > 0) & (n_lower > 0))
     return ranked, good, n_lower[good]
+
+
+def _default_count(n: int) -> int:
+    return min(PER_EXAMPLE * n, AT_MOST)
 
 
 def _check_count(count: int | None, name: str) -> None:
