@@ -44,7 +44,7 @@ ARRAY = RNG.normal(size=(6, 3, 4))
         (lambda: OASIS(C=0).fit(ARRAY), "The 'C' parameter of OASIS must be a float in the range"),
         (lambda: OASIS(margin=-1).fit(ARRAY), "The 'margin' parameter of OASIS must be"),
         (lambda: OASIS(psd="each").fit(ARRAY), "The 'psd' parameter of OASIS must be"),
-        (lambda: OASIS(psd=1).fit(ARRAY), "an integer of at least 2"),
+        (lambda: OASIS(psd=1).fit(ARRAY), "or an int in the range [2, inf). Got 1 instead"),
         (lambda: OASIS(average="mean").fit(ARRAY), "The 'average' parameter must be"),
         (lambda: OASIS(init="one").fit(ARRAY), "The 'init' parameter must be 'zero', 'identity'"),
         (lambda: OASIS(init=np.eye(3)).fit(ARRAY), "give a matrix of shape (4, 4)"),

@@ -391,7 +391,7 @@ def test_verbose_runs_say_where_they_are(make, pairs, slow_clock, capsys):
     lines = err.splitlines()
     assert out == "" and len(lines) >= 3
     assert lines[-1] == (
-        f"{type(learner).__name__}: 1,200 pairs seen (at most 1,200 in this run), "
+        f"{type(learner).__name__}: 1,200 examples seen (at most 1,200 in this run), "
         f"{learner.n_mistakes_:,} mistakes, {learner.n_updates_:,} updates, "
         f"mean loss {learner.loss_ / 1200:.4g}, {2 * len(lines)} s"
     )
@@ -414,4 +414,4 @@ def test_a_line_comes_at_most_once_a_second(pairs, monkeypatch, capsys):
 def test_a_short_verbose_run_says_how_it_ended(make, pairs, capsys):
     make(verbose=True).fit(pairs[:50])
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1 and ": 50 pairs seen (at most 50 in this run)" in lines[0]
+    assert len(lines) == 1 and ": 50 examples seen (at most 50 in this run)" in lines[0]

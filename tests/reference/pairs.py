@@ -76,12 +76,10 @@ def passive_aggressive(
     return run
 
 
-def average(run: Run, kind, number=0):
-    """The (M, b) handed out, constrained; from the full list of hypotheses."""
-    Ms = np.array([M for M, _ in run.hypotheses])
-    bs = np.array([b for _, b in run.hypotheses])
+def mixture(run: Run, kind, number=0):
+    """How much each hypothesis counts in an average (algorithms.md §9); they sum to 1."""
     ages = np.array(run.used, dtype=float)
-    n = len(Ms)
+    n = len(ages)
     weights = {
         "last": np.eye(n)[-1],
         "uniform": np.ones(n),
@@ -91,7 +89,14 @@ def average(run: Run, kind, number=0):
     }[kind].astype(float)
     if weights.sum() == 0:
         weights = np.eye(n)[-1]
-    weights /= weights.sum()
+    return weights / weights.sum()
+
+
+def average(run: Run, kind, number=0):
+    """The (M, b) handed out, constrained; from the full list of hypotheses."""
+    Ms = np.array([M for M, _ in run.hypotheses])
+    bs = np.array([b for _, b in run.hypotheses])
+    weights = mixture(run, kind, number)
     return constrain(np.tensordot(weights, Ms, axes=1), weights @ bs)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.reference.pairs import ROUNDING, Run
+from tests.reference.pairs import ROUNDING, Run, mixture
 
 
 def project(W):
@@ -39,16 +39,4 @@ def oasis(Q, P, anchor, positive, negative, C, margin=1.0, *, W=None, weights=No
 
 def average(run, kind, number=0):
     """The W handed out, from the full list of hypotheses."""
-    Ws = np.array([W for W, _ in run.hypotheses])
-    ages = np.array(run.used, dtype=float)
-    n = len(Ws)
-    weights = {
-        "last": np.eye(n)[-1],
-        "uniform": np.ones(n),
-        "survival": ages,
-        "cutoff": np.maximum(ages - number, 0),
-        "suffix": np.arange(n) >= n - number,
-    }[kind].astype(float)
-    if weights.sum() == 0:
-        weights = np.eye(n)[-1]
-    return np.tensordot(weights / weights.sum(), Ws, axes=1)
+    return np.tensordot(mixture(run, kind, number), [W for W, _ in run.hypotheses], axes=1)

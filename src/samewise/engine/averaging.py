@@ -82,8 +82,8 @@ class Average:
         `rows` are the rounds that updated and `thresholds` the b each of them met; `parts` the
         rank-one terms they added.
         """
-        if len(rows) == 0 or self.kind == "last":
-            self.age = self.age + n_rounds if len(rows) == 0 else n_rounds - int(rows[-1]) - 1
+        if len(rows) == 0:
+            self.age += n_rounds
             return
         ages = np.diff(rows, prepend=-1 - self.age).astype(np.float64)
         self.age = n_rounds - int(rows[-1]) - 1

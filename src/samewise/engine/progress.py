@@ -64,7 +64,7 @@ class Progress:
             return
         self._said = history.rounds
         print(
-            f"{self.label}: {history.rounds:,} pairs seen (at most {self.total:,} in this run), "
+            f"{self.label}: {history.rounds:,} examples seen (at most {self.total:,} in this run), "
             f"{history.mistakes:,} mistakes, {history.updates:,} updates, mean loss "
             f"{history.loss / max(history.rounds, 1):.4g}, {now - self._start:.0f} s",
             file=sys.stderr,

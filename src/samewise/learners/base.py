@@ -19,19 +19,25 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Matrix
-from samewise.engine.online import Online
+from samewise.engine.online import Online, few_threads
+from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.search import Index
+from samewise.supervision.streams import passes
 
 
 class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A form learned online.
 
     A kind of learner says what supervision it takes (`_supervision`); a concrete one how it begins
-    (`_begin`), how it goes through its examples (`_learn`) and what form it hands out (`_form`).
+    (`_begin`), what it does with a portion of its examples (`_portions`, `_show`) and what form it
+    hands out (`_form`).
     """
 
+    n_passes: int
+    shuffle: bool
+    verbose: int | bool
     random_state: Any
     n_features_in_: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
@@ -52,8 +58,12 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """The state before the first example."""
 
     @abstractmethod
-    def _learn(self, online: Online, told: Any, once: bool) -> None:
-        """Go through the examples: `once` for `partial_fit`, as often as configured for `fit`."""
+    def _portions(self, told: Any) -> Iterator[slice]:
+        """The examples in portions, between which a run may be interrupted."""
+
+    @abstractmethod
+    def _show(self, online: Online, told: Any) -> None:
+        """Learn from one portion."""
 
     @abstractmethod
     def _form(self, M: Array) -> Form:
@@ -121,6 +131,23 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         # Filled when the form is asked for: an eigendecomposition that a stream need not pay for.
         self._handed: dict[int, tuple[Form, float]] = {}
 
+    def _learn(self, online: Online, told: Any, once: bool) -> None:
+        """Go through the examples: `once` for `partial_fit`, as often as configured for `fit`."""
+        n_passes, shuffle = (1, False) if once else (self.n_passes, self.shuffle)
+        with Progress(type(self).__name__, n_passes * len(told), self.verbose) as progress:
+            for ordered in passes(told, n_passes, shuffle, self._random):
+                self._pass(online, ordered, progress)
+                if progress.interrupted:
+                    break
+
+    def _pass(self, online: Online, told: Any, progress: Progress) -> None:
+        with few_threads(told.X.shape[1]):
+            for part in self._portions(told):
+                self._show(online, told[part])
+                progress.report(online.history)
+                if progress.interrupted:
+                    return
+
     def _examples(self, X: Any, y: Any, reset: bool) -> tuple[Matrix, NDArray[Any]]:
         """Labeled examples, checked as scikit-learn does."""
         return validate_data(
@@ -173,13 +200,13 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def n_seen_(self) -> int:
-        """Pairs shown so far."""
+        """Pairs or triplets shown so far."""
         check_is_fitted(self)
         return self._online.history.rounds
 
     @property
     def n_mistakes_(self) -> int:
-        """Pairs predicted wrongly when they were shown."""
+        """Pairs or triplets judged wrongly when they were shown."""
         check_is_fitted(self)
         return self._online.history.mistakes
 
@@ -202,20 +229,12 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # How it is used
 
-    def transform(self, X: Matrix) -> Array:
-        """Map rows to where the learned distance is Euclidean.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n, rank of the metric)
-        """
+    def _rows(self, X: Any) -> Matrix:
+        """Rows to use what was learned on, checked as scikit-learn does."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return self.metric_.embed(X)  # type: ignore[attr-defined]
+        return validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
 
     def _neighbor_score(self, X: Any, y: Any) -> float:
         """Leave-one-out accuracy of the nearest neighbor."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,8 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Array, Matrix
 from samewise.engine.kernel_span import BLOCK, KernelSpan
-from samewise.engine.online import Online, few_threads
-from samewise.engine.progress import Progress
+from samewise.engine.online import Online
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, KernelMahalanobis
@@ -23,7 +22,6 @@ from samewise.kernels import psd
 from samewise.kernels.steps import Step
 from samewise.learners.pairs import LEAST_B, PairLearner
 from samewise.supervision import Pairs
-from samewise.supervision.streams import passes
 
 __all__ = ["KernelPOLA"]
 
@@ -132,20 +130,12 @@ class KernelPOLA(PairLearner):
             path="auto",
         )
 
-    def _learn(self, online: Online, pairs: Pairs, once: bool) -> None:
-        n_passes, shuffle = (1, False) if once else (self.n_passes, self.shuffle)
+    def _portions(self, pairs: Pairs) -> Iterator[slice]:
+        return (slice(start, start + BLOCK) for start in range(0, len(pairs), BLOCK))
+
+    def _show(self, online: Online, pairs: Pairs) -> None:
         kernel = partial(_submatrix, pairs.X) if self._precomputed else self._evaluate
-        with (
-            Progress(type(self).__name__, n_passes * len(pairs), self.verbose) as progress,
-            few_threads(0),
-        ):
-            for ordered in passes(pairs, n_passes, shuffle, self._random):
-                for start in range(0, len(ordered), BLOCK):
-                    block = ordered[start : start + BLOCK]
-                    self._span.learn(online, block, *self._members(block), kernel)
-                    progress.report(online.history)
-                    if progress.interrupted:
-                        return
+        self._span.learn(online, pairs, *self._members(pairs), kernel)
 
     @property
     def _precomputed(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, cast
 
@@ -12,28 +13,23 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from samewise._typing import Array
 from samewise.engine.averaging import Spec, checked_average
 from samewise.engine.directions import pair_difference
-from samewise.engine.online import PATHS, Online, chunks, few_threads
+from samewise.engine.online import PATHS, Online, chunks
 from samewise.engine.policy import Policy, checked_psd
-from samewise.engine.progress import Progress
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Mahalanobis
 from samewise.kernels.steps import Step
 from samewise.learners.pairs import LEAST_B, PairLearner
 from samewise.supervision import Pairs
-from samewise.supervision.streams import passes
 
 
 class LinearPairLearner(PairLearner):
     """M moved by rank-one steps −τ y v vᵀ; a subclass names the step, the policy and the start."""
 
-    n_passes: int
-    shuffle: bool
     init: Any
     average: Spec
     tolerance: float
     path: str
-    verbose: int | bool
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_passes": [Interval(Integral, 1, None, closed="left")],
@@ -69,21 +65,11 @@ class LinearPairLearner(PairLearner):
             path=self.path,
         )
 
-    def _learn(self, online: Online, pairs: Pairs, once: bool) -> None:
-        n_passes, shuffle = (1, False) if once else (self.n_passes, self.shuffle)
-        with Progress(type(self).__name__, n_passes * len(pairs), self.verbose) as progress:
-            for ordered in passes(pairs, n_passes, shuffle, self._random):
-                self._pass(online, ordered, progress)
-                if progress.interrupted:
-                    break
+    def _portions(self, pairs: Pairs) -> Iterator[slice]:
+        return chunks(len(pairs), pairs.X)
 
-    def _pass(self, online: Online, pairs: Pairs, progress: Progress) -> None:
-        with few_threads(pairs.X.shape[1]):
-            for part in chunks(len(pairs), pairs.X):
-                online.learn(pair_difference(pairs[part]))
-                progress.report(online.history)
-                if progress.interrupted:
-                    return
+    def _show(self, online: Online, pairs: Pairs) -> None:
+        online.learn(pair_difference(pairs))
 
     def _form(self, M: Array) -> Mahalanobis:
         return Mahalanobis.nearest(M.astype(self._dtype, copy=False))

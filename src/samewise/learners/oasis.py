@@ -7,14 +7,13 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from samewise._typing import Array, Matrix
+from samewise._typing import Array
 from samewise.engine.averaging import Spec, checked_average
 from samewise.engine.directions import triplet_ranking
-from samewise.engine.online import PATHS, Online, chunks, few_threads
+from samewise.engine.online import PATHS, Online
 from samewise.engine.policy import Policy
-from samewise.engine.progress import Progress
 from samewise.engine.stores import Full
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Bilinear
@@ -22,7 +21,6 @@ from samewise.kernels import psd as cone
 from samewise.kernels import steps
 from samewise.learners.triplets import TripletLearner
 from samewise.supervision import Triplets
-from samewise.supervision.streams import passes
 
 __all__ = ["OASIS"]
 
@@ -51,8 +49,8 @@ class OASIS(TripletLearner):
     symmetric : bool
         Hand out (W + Wᵀ)/2.
     psd : "end", int or None
-        W ⪰ 0 (of the symmetric part) in what is handed out; with a number, also after every so
-        many updates.
+        W ⪰ 0 (of the symmetric part) in what is handed out; with a number of at least 2, also
+        after every so many updates.
     average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k)
         Which hypothesis is handed out, see `PassiveAggressive`.
     n_passes : int
@@ -103,7 +101,7 @@ class OASIS(TripletLearner):
         "margin": [Interval(Real, 0, None, closed="neither")],
         "init": [str, "array-like"],
         "symmetric": ["boolean"],
-        "psd": [None, StrOptions({"end"}), Interval(Integral, 1, None, closed="left")],
+        "psd": [None, StrOptions({"end"}), Interval(Integral, 2, None, closed="left")],
         "average": [str, tuple, list],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
@@ -153,11 +151,6 @@ class OASIS(TripletLearner):
         dtype = np.result_type(told.X.dtype, told.items.dtype)
         # Once at the end is the form's affair; so is never.
         policy: Policy = self.psd if isinstance(self.psd, int | np.integer) else "end"
-        if policy == 1:
-            raise InvalidInputError(
-                "The 'psd' parameter of OASIS must be None, 'end' or an integer of at least 2. "
-                "Got 1 instead."
-            )
         self._n_skipped = 0
         return Online(
             Full(_initial(self.init, m, n).astype(dtype)),
@@ -170,20 +163,10 @@ class OASIS(TripletLearner):
             path=self.path,
         )
 
-    def _learn(self, online: Online, told: Triplets, once: bool) -> None:
-        n_passes, shuffle = (1, False) if once else (self.n_passes, self.shuffle)
-        with (
-            Progress(type(self).__name__, n_passes * len(told), self.verbose) as progress,
-            few_threads(max(told.X.shape[1], told.items.shape[1])),
-        ):
-            for ordered in passes(told, n_passes, shuffle, self._random):
-                for part in chunks(len(ordered), told.X, told.items):
-                    directions = triplet_ranking(ordered[part], self.margin)
-                    online.learn(directions)
-                    self._n_skipped += int(np.count_nonzero(directions.weight == 0))
-                    progress.report(online.history)
-                    if progress.interrupted:
-                        return
+    def _show(self, online: Online, told: Triplets) -> None:
+        directions = triplet_ranking(told, self.margin)
+        online.learn(directions)
+        self._n_skipped += int(np.count_nonzero(directions.weight == 0))
 
     def _form(self, M: Array) -> Bilinear:
         if self.psd is not None:
@@ -201,28 +184,9 @@ class OASIS(TripletLearner):
         check_is_fitted(self)
         return self._n_skipped
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_features_items_
-
     def get_bilinear_matrix(self) -> Array:
         """W of shape (n_features, n_item_features), as a copy."""
         return self.metric_.matrix.copy()
-
-    def transform(self, X: Matrix) -> Array:
-        """X W: vectors whose dot product with the items is the learned score.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n, n_item_features)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return self.metric_.embed_query(X)
 
 
 def _initial(init: Any, m: int, n: int) -> Array:

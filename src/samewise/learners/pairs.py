@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array, Matrix
 from samewise.learners.base import OnlineLearner
@@ -56,6 +56,19 @@ class PairLearner(OnlineLearner):
         """The same threshold on the scale of `metric_.closeness`: −√b."""
         return -float(np.sqrt(self.threshold_))
 
+    def transform(self, X: Matrix) -> Array:
+        """Map rows to where the learned distance is Euclidean.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features)
+
+        Returns
+        -------
+        array of shape (n, rank of the metric)
+        """
+        return self.metric_.embed(self._rows(X))  # type: ignore[attr-defined]
+
     def pair_distance(self, pairs: Any) -> Array:
         """The learned distance √D of each pair.
 
@@ -81,11 +94,7 @@ class PairLearner(OnlineLearner):
     def _squared(self, pairs: Any) -> Array:
         check_is_fitted(self)
         if is_labeled(pairs):
-            return self._squared_lengths(
-                validate_data(
-                    self, pairs, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-                )
-            )
+            return self._squared_lengths(self._rows(pairs))
         pairs = as_members(pairs, owner=type(self).__name__)
         parts = [
             self.metric_.pairs(pairs.X[part.left], pairs.X[part.right], squared=True)  # type: ignore[call-arg]

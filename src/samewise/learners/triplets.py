@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from samewise._typing import Array
+from samewise._typing import Array, Matrix
+from samewise.engine.online import chunks
 from samewise.exceptions import InvalidInputError
 from samewise.learners.base import OnlineLearner
 from samewise.supervision import Triplets
@@ -49,6 +51,26 @@ class TripletLearner(OnlineLearner):
             )
         self.n_features_items_ = n_items
         return triplets
+
+    def _portions(self, triplets: Triplets) -> Iterator[slice]:
+        return chunks(len(triplets), triplets.X, triplets.items)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features_items_
+
+    def transform(self, X: Matrix) -> Array:
+        """X W: vectors whose dot product with the items is the learned score.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features)
+
+        Returns
+        -------
+        array of shape (n, n_item_features)
+        """
+        return self.metric_.embed_query(self._rows(X))  # type: ignore[attr-defined]
 
     def score(self, X: Any, y: ArrayLike | None = None) -> float:
         """How good the similarity is on what is given.
