@@ -16,11 +16,19 @@ if TYPE_CHECKING:
         Form,
         GeneralizedCosine,
         KernelMahalanobis,
+        LowRankBilinear,
         Mahalanobis,
         NormalizedBilinear,
         load,
     )
-    from samewise.learners import OASIS, POLA, KernelPOLA, PassiveAggressive
+    from samewise.learners import (
+        OASIS,
+        POLA,
+        DiagonalAROMA,
+        FactoredAROMA,
+        KernelPOLA,
+        PassiveAggressive,
+    )
     from samewise.protocols import tune_C
     from samewise.search import Index
     from samewise.supervision import Pairs, Triplets
@@ -31,12 +39,15 @@ __all__ = [
     "OASIS",
     "POLA",
     "Bilinear",
+    "DiagonalAROMA",
+    "FactoredAROMA",
     "Form",
     "GeneralizedCosine",
     "Index",
     "KNNClassifier",
     "KernelMahalanobis",
     "KernelPOLA",
+    "LowRankBilinear",
     "Mahalanobis",
     "NormalizedBilinear",
     "Pairs",
@@ -58,13 +69,24 @@ _WHERE = {
             "Form",
             "GeneralizedCosine",
             "KernelMahalanobis",
+            "LowRankBilinear",
             "Mahalanobis",
             "NormalizedBilinear",
             "load",
         ),
         "forms",
     ),
-    **dict.fromkeys(("KernelPOLA", "OASIS", "PassiveAggressive", "POLA"), "learners"),
+    **dict.fromkeys(
+        (
+            "DiagonalAROMA",
+            "FactoredAROMA",
+            "KernelPOLA",
+            "OASIS",
+            "PassiveAggressive",
+            "POLA",
+        ),
+        "learners",
+    ),
     "tune_C": "protocols",
     "Index": "search",
     **dict.fromkeys(("Pairs", "Triplets"), "supervision"),

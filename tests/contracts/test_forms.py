@@ -44,6 +44,7 @@ FORMS = {
     "mahalanobis identity": lambda: forms.Mahalanobis.identity(D),
     "mahalanobis zero": lambda: forms.Mahalanobis(np.zeros((D, D))),
     "bilinear": lambda: forms.Bilinear(square()),
+    "low rank bilinear": lambda: forms.LowRankBilinear(square()[:, :3], square(2)[:, :3]),
     "plain": lambda: forms.NormalizedBilinear(square(), None),
     "cosine": lambda: forms.NormalizedBilinear(square(), "cosine"),
     "dice": lambda: forms.NormalizedBilinear(square(), "dice"),
@@ -92,8 +93,9 @@ def test_the_type_of_the_rows_is_kept(form, dtype, kind):
     X, Y = kind(rows(4, dtype=dtype)), kind(rows(5, 7, dtype=dtype))
     values = [form.cross(X, Y), form.closeness(X, Y), form.pairs(X, X), form.pair_closeness(X, X)]
     values += [block for _, block in form.blocks(X, Y)]
-    if hasattr(form, "embed"):
-        values.append(form.embed(X))
+    for name in ("embed", "embed_item"):
+        if hasattr(form, name):
+            values.append(getattr(form, name)(X))
     assert all(type(v) is np.ndarray and v.dtype == dtype for v in values)
     assert values[0].shape == (9, 7)
 
@@ -181,10 +183,12 @@ def test_cosines_are_cosines(name):
     close(S, E @ E.T)
 
 
-@pytest.mark.parametrize("name", ["bilinear", "plain", "cosine"])
+@pytest.mark.parametrize("name", ["bilinear", "low rank bilinear", "plain", "cosine"])
 def test_embedded_queries_score_stored_items(name):
     form, X, Y = FORMS[name](), rows(4), rows(5, 6)
     stored = Y / np.linalg.norm(Y, axis=1, keepdims=True) if name == "cosine" else Y
+    if name == "low rank bilinear":
+        stored = form.embed_item(Y)
     close(form.embed_query(X) @ stored.T, form.cross(X, Y))
     close(form.embed_query(sparse.csr_array(X)), form.embed_query(X))
 

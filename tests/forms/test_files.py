@@ -20,6 +20,7 @@ from samewise.forms import (
     Bilinear,
     GeneralizedCosine,
     KernelMahalanobis,
+    LowRankBilinear,
     Mahalanobis,
     NormalizedBilinear,
     load,
@@ -346,6 +347,40 @@ def test_sparse_points_out_of_range_are_refused(path, place, value):
 def test_forged_parameters_are_refused(path, form, params):
     forge(path, form, lambda header, payload: header["params"].update(params))
     with pytest.raises(FileFormatError, match=f"do not make a {type(form).__name__}"):
+        load(path)
+
+
+def second(**changes):
+    def change(header, payload):
+        header["arrays"][1].update(changes)
+
+    return change
+
+
+def not_a_number(header, payload):
+    return struct.pack("<d", np.nan) + payload[8:]
+
+
+def one_factor(header, payload):
+    header["arrays"].pop()
+    return payload[:96]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (first(shape=[4, 3]), r"must have as many columns, but their shapes are \(4, 3\) and"),
+        (second(shape=[8, 1]), "must have as many columns"),
+        (first(shape=[12]), "The left of LowRankBilinear must have two dimensions"),
+        (first(name="matrix"), "unexpected keyword argument 'matrix'"),
+        (top(params={"rank": 2}), "unexpected keyword argument 'rank'"),
+        (not_a_number, "The left of LowRankBilinear contains NaN"),
+        (one_factor, "missing 1 required positional argument: 'right'"),
+    ],
+)
+def test_forged_factors_are_refused(path, change, reason):
+    forge(path, LowRankBilinear(np.ones((6, 2)), np.ones((4, 2))), change)
+    with pytest.raises(FileFormatError, match=f"do not make a LowRankBilinear: .*{reason}"):
         load(path)
 
 

@@ -1,4 +1,4 @@
-"""OASIS, one triplet at a time (algorithms.md §3, §9)."""
+"""OASIS and AROMA, one triplet at a time (algorithms.md §3, §9)."""
 
 from __future__ import annotations
 
@@ -32,6 +32,79 @@ def oasis(Q, P, anchor, positive, negative, C, margin=1.0, *, W=None, weights=No
         run.rounds.append(i)
         if psd is not None and len(run.rounds) % psd == 0:
             run.M = project(run.M)
+        run.hypotheses.append((run.M, 0.0))
+        run.used.append(0)
+    return run
+
+
+def diagonal_aroma(Q, P, anchor, positive, negative, r, margin=1.0, *, W=None, weights=None):
+    """One pass of d-AROMA; `run.Sigmas` are Σ before each update and after the last."""
+    m, n = Q.shape[1], P.shape[1]
+    run = Run(np.zeros((m, n)) if W is None else W.copy(), 0.0)
+    run.Sigma = np.ones((m, n))
+    run.Sigmas = [run.Sigma]
+    run.hypotheses.append((run.M, 0.0))
+    run.used.append(0)
+    for i in range(len(anchor)):
+        q, p = Q[anchor[i]], P[positive[i]] - P[negative[i]]
+        score = q @ run.M @ p
+        loss = max(margin - score, 0.0)
+        run.losses.append(loss)
+        run.mistakes += score <= 0
+        run.used[-1] += 1
+        w = 1.0 if weights is None else weights[i]
+        if loss <= ROUNDING or (q @ q) * (p @ p) == 0 or w == 0:
+            continue
+        G = np.outer(q, p)
+        s = np.sum(G**2 * run.Sigma)
+        run.M = run.M + loss / (s + r / w) * run.Sigma * G
+        run.Sigma = run.Sigma - (run.Sigma * G) ** 2 / (s + r / w)
+        run.Sigmas.append(run.Sigma)
+        run.rounds.append(i)
+        run.hypotheses.append((run.M, 0.0))
+        run.used.append(0)
+    return run
+
+
+def factored_aroma(
+    Q, P, anchor, positive, negative, r, margin=1.0, *, W=None, weights=None, update="margin"
+):
+    """One pass of f-AROMA; `run.factors` are (Λ, Ω) before each update and after the last.
+
+    With update="mistake", Theorem 2's variant: an update only where qᵀWp ≤ 0, and W = Λ_i B Ω_i
+    with the new matrices; B stays in `run.B`.
+    """
+    m, n = Q.shape[1], P.shape[1]
+    run = Run(np.zeros((m, n)) if W is None else W.copy(), 0.0)
+    run.Lambda, run.Omega = np.eye(m), np.eye(n)
+    run.B = run.M.copy()
+    run.factors = [(run.Lambda, run.Omega)]
+    run.hypotheses.append((run.M, 0.0))
+    run.used.append(0)
+    for i in range(len(anchor)):
+        q, p = Q[anchor[i]], P[positive[i]] - P[negative[i]]
+        score = q @ run.M @ p
+        loss = max(margin - score, 0.0)
+        run.losses.append(loss)
+        run.mistakes += score <= 0
+        run.used[-1] += 1
+        w = 1.0 if weights is None else weights[i]
+        if loss <= ROUNDING or (q @ q) * (p @ p) == 0 or w == 0:
+            continue
+        if update == "mistake" and score > 0:
+            continue
+        u, v = run.Lambda @ q, run.Omega @ p
+        s, t = q @ u, p @ v
+        step = loss / (r / w + s * t)
+        run.Omega = run.Omega - s / (m * r / w + s * t) * np.outer(v, v)
+        run.Lambda = run.Lambda - t / (n * r / w + s * t) * np.outer(u, u)
+        if update == "mistake":
+            run.B = run.B + step * np.outer(q, p)
+            run.M = run.Lambda @ run.B @ run.Omega
+        else:
+            run.M = run.M + step * np.outer(u, v)
+        run.factors.append((run.Lambda, run.Omega))
+        run.rounds.append(i)
         run.hypotheses.append((run.M, 0.0))
         run.used.append(0)
     return run

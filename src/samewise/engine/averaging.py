@@ -12,19 +12,42 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array
-from samewise.engine.stores import Store
 from samewise.exceptions import InvalidInputError
 
 Spec = str | tuple[str, int]
 
-Part = tuple[Array, Array, NDArray[np.float64], NDArray[np.intp]]
-"""Rank-one terms: left vectors, right vectors, coefficients, number of the update each is of."""
+
+class Terms(Protocol):
+    """What the updates of a block added to the matrix."""
+
+    def add_to(self, M: Any, factor: NDArray[np.float64]) -> None:
+        """M += Σ_u factor_u · (what update u added)."""
+
+
+@dataclass(frozen=True)
+class RankOnes:
+    """Terms c_i l_i r_iᵀ, the i-th of update number update_i."""
+
+    left: Array
+    right: Array
+    c: NDArray[np.float64]
+    update: NDArray[np.intp]
+
+    def add_to(self, M: Any, factor: NDArray[np.float64]) -> None:
+        """M += Σ_i factor[update_i] c_i l_i r_iᵀ."""
+        M.add(self.left, self.right, self.c * factor[self.update])
+
+    def of(self, update: int) -> tuple[Array, Array, NDArray[np.float64]]:
+        """Vectors and coefficients of one update."""
+        mine = self.update == update
+        return _rows(self.left[mine]), _rows(self.right[mine]), self.c[mine]
 
 
 def checked_average(average: Spec) -> tuple[str, int]:
@@ -53,7 +76,7 @@ class Average:
         self.kind, self.number = checked_average(average)
         self.age = 0
         self.total = 0.0
-        self.M: Store | None = None
+        self.M: Any = None
         self.b = 0.0
         # (change of b, left, right, coefficients) of the last q − 1 updates, newest last.
         self.recent: deque[tuple[float, Array, Array, NDArray[np.float64]]] = deque(
@@ -70,17 +93,17 @@ class Average:
 
     def observe(
         self,
-        state: Store,
+        state: Any,
         n_rounds: int,
         rows: NDArray[np.intp],
         thresholds: NDArray[np.float64],
         b: float,
-        parts: Iterable[Part],
+        terms: Iterable[Terms],
     ) -> None:
         """Take in a block of `n_rounds` rounds that led to `state` and `b`.
 
-        `rows` are the rounds that updated and `thresholds` the b each of them met; `parts` the
-        rank-one terms they added.
+        `rows` are the rounds that updated and `thresholds` the b each of them met; `terms` what
+        they added.
         """
         if len(rows) == 0:
             self.age += n_rounds
@@ -88,7 +111,7 @@ class Average:
         ages = np.diff(rows, prepend=-1 - self.age).astype(np.float64)
         self.age = n_rounds - int(rows[-1]) - 1
         if self.kind == "suffix":
-            self._remember(np.diff(np.append(thresholds, b)), parts)
+            self._remember(np.diff(np.append(thresholds, b)), terms)
             return
         weights = self.weight(ages)
         if not weights.any():
@@ -97,18 +120,17 @@ class Average:
             self.M = state.zeros_like()
         # Hypothesis m died at update m: it lacks the terms of updates m, m + 1, …
         reached = np.cumsum(weights)
-        self.M.scaled_add(float(reached[-1]), state)  # type: ignore[arg-type]
-        for left, right, c, update in parts:
-            self.M.add(left, right, -c * reached[update])
+        self.M.scaled_add(float(reached[-1]), state)
+        for term in terms:
+            term.add_to(self.M, -reached)
         self.b += float(weights @ thresholds)
         self.total += float(reached[-1])
 
-    def _remember(self, changes: NDArray[np.float64], parts: Iterable[Part]) -> None:
-        parts = list(parts)
+    def _remember(self, changes: NDArray[np.float64], terms: Iterable[Terms]) -> None:
+        terms = list(terms)
         for m in range(max(0, len(changes) - self.number + 1), len(changes)):
-            mine = [(left[u == m], right[u == m], c[u == m]) for left, right, c, u in parts]
-            left, right = (np.concatenate([_rows(term[i]) for term in mine]) for i in (0, 1))
-            c = np.concatenate([term[2] for term in mine])
+            mine = [term.of(m) for term in terms if isinstance(term, RankOnes)]
+            left, right, c = (np.concatenate(part) for part in zip(*mine, strict=True))
             self.recent.append((float(changes[m]), left, right, c))
 
     def correct(self, change: float, left: Array, right: Array, c: NDArray[np.float64]) -> None:
@@ -118,7 +140,7 @@ class Average:
             both = [np.concatenate(two) for two in zip(terms, (left, right, c), strict=True)]
             self.recent.append((before + change, both[0], both[1], both[2]))
 
-    def solution(self, state: Store, b: float) -> tuple[Array, float]:
+    def solution(self, state: Any, b: float) -> tuple[Array, float]:
         """The averaged (M, b), given the hypothesis alive."""
         if self.kind == "suffix":
             return self._suffix(state, b)
@@ -129,7 +151,7 @@ class Average:
         M = (self.M.matrix + state.dtype.type(alive) * state.matrix) / total
         return M.astype(state.dtype), (self.b + alive * b) / total
 
-    def _suffix(self, state: Store, b: float) -> tuple[Array, float]:
+    def _suffix(self, state: Any, b: float) -> tuple[Array, float]:
         mean = state.copy()
         q = len(self.recent) + 1
         for m, (change, left, right, c) in enumerate(self.recent):

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from samewise._typing import Array, Indices, Matrix
+from samewise.kernels.pairwise import times
 from samewise.kernels.rank_one import gather_differences
 from samewise.supervision import Pairs, Triplets
 
@@ -64,6 +65,12 @@ class Directions:
         right = _dense(self.right, dtype)
         left = right if self.symmetric else _dense(self.left, dtype)
         return Directions(left, right, self.sign, self.offset, self.target, self.weight)
+
+    def within(self, left: Array, right: Array) -> Directions:
+        """The same in coordinates: vectors multiplied by the columns of `left` and `right`."""
+        L, R = times(self.left, left), times(self.right, right)
+        weight = np.where(_any(L) & _any(R), self.weight, 0.0)
+        return Directions(L, R, self.sign, self.offset, self.target, weight)
 
 
 def _dense(vectors: Matrix, dtype: DTypeLike) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from samewise._typing import Array, Matrix
-from samewise.engine.averaging import Average, Part, Spec
+from samewise.engine.averaging import Average, RankOnes, Spec, Terms
 from samewise.engine.directions import Directions
 from samewise.engine.history import History
 from samewise.engine.policy import Cone, Policy, Trace, checked_psd
@@ -80,7 +80,7 @@ class Online:
         taus = np.zeros(len(directions))
         start = 0
         while start < len(directions):
-            block = directions.rows(start, start + _block_rows(path, directions))
+            block = directions.rows(start, start + self._block_rows(path, directions))
             trace = self._advance(path, block)
             self._record(block, trace)
             taus[start : start + trace.done] = trace.tau[: trace.done]
@@ -115,6 +115,15 @@ class Online:
             touched = np.sqrt(float(directions.left.nnz) * float(directions.right.nnz))
             return "compiled" if 8 * touched <= size * max(len(directions), 1) else "blocked"
         return "compiled" if size <= SMALL or len(directions) < 16 else "blocked"
+
+    def _block_rows(self, path: str, directions: Directions) -> int:
+        """Rows a path takes at once: enough to fill the products, few enough for the cache."""
+        d = directions.right.shape[1]
+        if path == "blocked":
+            return 256 if d >= 500 else 64
+        if path == "cone":
+            return 128 if d >= 500 else 64
+        return len(directions)
 
     def _advance(self, path: str, block: Directions) -> Trace:
         if path == "cone":
@@ -201,7 +210,7 @@ class Online:
                 rows,
                 trace.threshold[rows],
                 trace.b,
-                self._parts(block, trace, rows),
+                self._terms(block, trace, rows),
             )
         before = self.history.updates
         self.history.record(trace.violation[done], block.target[done], block.sign[done], tau)
@@ -209,16 +218,18 @@ class Online:
         if due and self.history.updates > before:
             self._restore()
 
-    def _parts(self, block: Directions, trace: Trace, rows: NDArray[np.intp]) -> list[Part]:
+    def _terms(self, block: Directions, trace: Trace, rows: NDArray[np.intp]) -> Sequence[Terms]:
+        if trace.terms is not None:
+            return trace.terms
         left, right = block.left[rows], block.right[rows]
         if not block.sparse:
             left, right = (V.astype(self.store.dtype, copy=False) for V in (left, right))
-        parts = [(left, right, (trace.tau * block.sign)[rows], np.arange(len(rows)))]
+        terms = [RankOnes(left, right, (trace.tau * block.sign)[rows], np.arange(len(rows)))]
         projected = np.flatnonzero(trace.mu[rows])
         if len(projected):
             U = trace.U[rows[projected]]
-            parts.append((U, U, trace.mu[rows[projected]], projected))
-        return parts
+            terms.append(RankOnes(U, U, trace.mu[rows[projected]], projected))
+        return terms
 
     def _restore(self) -> None:
         """W ⪰ 0 and b ≥ its least, now."""
@@ -233,16 +244,6 @@ class Online:
         """
         W, b = self.average.solution(self.store, self.b)
         return W, max(b, self.least_b)
-
-
-def _block_rows(path: str, directions: Directions) -> int:
-    """Rows a path takes at once: enough to fill the products, few enough to stay in the cache."""
-    d = directions.right.shape[1]
-    if path == "blocked":
-        return 256 if d >= 500 else 64
-    if path == "cone":
-        return 128 if d >= 500 else 64
-    return len(directions)
 
 
 def chunks(n: int, *matrices: Matrix) -> Iterator[slice]:

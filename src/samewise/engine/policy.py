@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from samewise._typing import Array
+from samewise.engine.averaging import Terms
 from samewise.engine.directions import Directions
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
@@ -39,7 +40,8 @@ class Trace:
     """What happened in a block: for its `done` first examples, and the b it ended with.
 
     Example i found `threshold[i]`, violated its constraint by `violation[i]` and moved by `tau[i]`;
-    where M was projected, `mu[i]` U[i] U[i]ᵀ was added.
+    where M was projected, `mu[i]` U[i] U[i]ᵀ was added. `terms` is what was added to the matrix
+    where that is not τ_i sign_i l_i r_iᵀ.
     """
 
     done: int
@@ -49,6 +51,7 @@ class Trace:
     threshold: NDArray[np.float64]
     mu: NDArray[np.float64]
     U: Array
+    terms: list[Terms] | None = None
 
     @classmethod
     def empty(cls, n: int, d: int = 0) -> Trace:

@@ -5,6 +5,7 @@ from samewise.forms.bilinear import Bilinear, NormalizedBilinear
 from samewise.forms.cosine import GeneralizedCosine
 from samewise.forms.files import load
 from samewise.forms.kernel import KernelMahalanobis
+from samewise.forms.low_rank import LowRankBilinear
 from samewise.forms.mahalanobis import Mahalanobis
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Form",
     "GeneralizedCosine",
     "KernelMahalanobis",
+    "LowRankBilinear",
     "Mahalanobis",
     "NormalizedBilinear",
     "load",

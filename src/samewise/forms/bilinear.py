@@ -15,6 +15,7 @@ from samewise.forms._checks import (
     check_square,
 )
 from samewise.forms.base import Form
+from samewise.forms.low_rank import LowRankBilinear, leading_factors
 from samewise.kernels import normalizers
 from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
 
@@ -88,6 +89,38 @@ class Bilinear(Form):
         array([[3., 6.]])
         """
         return self._embed_query(self._check_rows(Q, "Q", self.n_features_in))
+
+    def reduce(self, rank: int) -> LowRankBilinear:
+        """The best approximation of W by a matrix of that rank, in the Frobenius norm.
+
+        With W = Σ σ_i u_i v_iᵀ, σ_1 ≥ σ_2 ≥ …, it is LRᵀ with columns √σ_i u_i and √σ_i v_i,
+        i ≤ rank. It is W itself, up to rounding, only if the rank of W is not larger; otherwise
+        ‖W − LRᵀ‖ is the root of the sum of the dropped σ_i², and no score of q and p is off by
+        more than σ_(rank+1) ‖q‖‖p‖.
+
+        Parameters
+        ----------
+        rank : int
+            Number of columns of L and R; from the rank of W on, the rank of W.
+
+        Returns
+        -------
+        LowRankBilinear
+
+        Notes
+        -----
+        All singular values are computed, at a cost that grows with m n min(m, n).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> form = Bilinear(np.diag([9.0, 4.0, 1.0])).reduce(2)
+        >>> form
+        LowRankBilinear(shape=(3, 3), rank=2)
+        >>> form.embed_item([[1.0, 1.0, 1.0]])
+        array([[3., 2.]])
+        """
+        return LowRankBilinear(*leading_factors(self.matrix, rank))
 
     def _embed_query(self, Q: Matrix) -> Array:
         return times(Q, self.matrix.astype(Q.dtype, copy=False))
@@ -191,6 +224,22 @@ class NormalizedBilinear(Bilinear):
             )
         E /= norms[:, None]
         return E
+
+    def reduce(self, rank: int) -> LowRankBilinear:
+        """Only without a normalizer, which a LowRankBilinear does not have.
+
+        Examples
+        --------
+        >>> NormalizedBilinear([[1.0, 0.0], [0.0, 1.0]], normalizer=None).reduce(2)
+        LowRankBilinear(shape=(2, 2), rank=2)
+        """
+        if self.normalizer is not None:
+            raise InvalidInputError(
+                f"reduce needs the normalizer None, but it is {self.normalizer!r}, and a "
+                "LowRankBilinear does not normalize; take Bilinear(form.matrix).reduce(rank) and "
+                "divide its values by N(x, x')"
+            )
+        return super().reduce(rank)
 
     def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
         values = super()._pair_values(X, Y)

@@ -1,8 +1,9 @@
 """Algorithms that learn a form, one paper's family to a file."""
 
+from samewise.learners.aroma import DiagonalAROMA, FactoredAROMA
 from samewise.learners.kernel_pola import KernelPOLA
 from samewise.learners.oasis import OASIS
 from samewise.learners.passive_aggressive import PassiveAggressive
 from samewise.learners.pola import POLA
 
-__all__ = ["OASIS", "POLA", "KernelPOLA", "PassiveAggressive"]
+__all__ = ["OASIS", "POLA", "DiagonalAROMA", "FactoredAROMA", "KernelPOLA", "PassiveAggressive"]

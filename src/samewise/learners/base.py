@@ -50,8 +50,9 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         sample_weight: ArrayLike | None,
         random: np.random.RandomState,
         reset: bool,
+        **more: Any,
     ) -> Any:
-        """What was handed in, checked: Pairs or Triplets."""
+        """What was handed in, checked: Pairs or Triplets. `more` is what else `fit` took."""
 
     @abstractmethod
     def _begin(self, told: Any) -> Online:
@@ -88,9 +89,12 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             pair or triplet then counts the product of its members', and an example of weight 2
             is the same as two. The weight multiplies the cost of the slack, C; 0 leaves it out.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Self:
         random = check_random_state(self.random_state)
         with self._unchanged_if_refused(random):
-            told = self._supervision(X, y, sample_weight, random, reset=True)
+            told = self._supervision(X, y, sample_weight, random, reset=True, **more)
             self._restart(told, random)
         self._learn(self._online, told, once=False)
         return self
@@ -101,9 +105,23 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> Self:
         """Go on learning, once through what is given, in its order.
 
-        Takes what `fit` takes. Input that is refused changes nothing. In whatever portions a
-        stream arrives, the result is that of one `fit` over all of it.
+        Takes what `fit` takes, or an iterator of blocks: Pairs or Triplets, or tuples of
+        arguments for `fit`. In whatever portions a stream arrives, the result is that of one `fit`
+        over all of it. Input that is refused changes nothing; in a stream of blocks, what the
+        blocks before the refused one taught is kept.
         """
+        if not isinstance(X, Iterator):
+            return self._go_on(X, y, sample_weight)
+        if y is not None or sample_weight is not None:
+            raise InvalidInputError(
+                "An iterator yields whole blocks, with labels and weights in them: Pairs, Triplets "
+                "or tuples (X, y). Got y or sample_weight beside it; leave them out."
+            )
+        for block in X:
+            self._go_on(*(block if isinstance(block, tuple) else (block,)))
+        return self
+
+    def _go_on(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         new = not self.__sklearn_is_fitted__()
         random = check_random_state(self.random_state) if new else self._random
         with self._unchanged_if_refused(random):
@@ -136,17 +154,22 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         n_passes, shuffle = (1, False) if once else (self.n_passes, self.shuffle)
         with Progress(type(self).__name__, n_passes * len(told), self.verbose) as progress:
             for ordered in passes(told, n_passes, shuffle, self._random):
-                self._pass(online, ordered, progress)
-                if progress.interrupted:
+                if not self._pass(online, ordered, progress):
                     break
 
-    def _pass(self, online: Online, told: Any, progress: Progress) -> None:
+    def _pass(self, online: Online, told: Any, progress: Progress) -> bool:
+        """Go through the examples once; whether to go on with another pass."""
         with few_threads(told.X.shape[1]):
             for part in self._portions(told):
                 self._show(online, told[part])
                 progress.report(online.history)
-                if progress.interrupted:
-                    return
+                if progress.interrupted or self._enough(online):
+                    return False
+        return True
+
+    def _enough(self, online: Online) -> bool:
+        """Whether to stop before the end."""
+        return False
 
     def _examples(self, X: Any, y: Any, reset: bool) -> tuple[Matrix, NDArray[Any]]:
         """Labeled examples, checked as scikit-learn does."""

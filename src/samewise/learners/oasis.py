@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array
-from samewise.engine.averaging import Spec, checked_average
-from samewise.engine.directions import triplet_ranking
-from samewise.engine.online import PATHS, Online
+from samewise.engine.averaging import Spec
+from samewise.engine.online import Online
 from samewise.engine.policy import Policy
 from samewise.engine.stores import Full
 from samewise.exceptions import InvalidInputError
-from samewise.forms import Bilinear
+from samewise.forms import Bilinear, LowRankBilinear
 from samewise.kernels import psd as cone
 from samewise.kernels import steps
 from samewise.learners.triplets import TripletLearner
@@ -41,9 +39,11 @@ class OASIS(TripletLearner):
     ----------
     C : float
         Aggressiveness.
-    margin : float
-        The wanted difference of scores. Similarities of vectors of unit length differ by tenths:
-        there a margin of 1 asks for more than can be had, and 0.1 to 0.3 learns better.
+    margin : float or "auto"
+        The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
+        unit length and W does not start at zero: scores then differ by tenths, a margin of 1 would
+        pull W far from its start, and the standard deviation of the scores at the start is taken
+        (over at most 1000 queries and items of the first portion). `margin_` says which.
     init : {"identity", "zero"} or array of shape (n_features, n_item_features)
         W to start from. The identity is the plain dot product.
     symmetric : bool
@@ -59,6 +59,20 @@ class OASIS(TripletLearner):
         Whether `fit` shows them in a new random order on each pass.
     n_triplets : int, optional
         Triplets drawn from labeled examples; unless said, 20 per example and at most 100 000.
+    rank : int, optional
+        For large dimensions: learn in the leading `rank` directions of queries and items only
+        (singular vectors of the first portion's rows), W = A C Bᵀ. What is learned there is exact;
+        what vectors have outside these directions is not seen, so it is an approximation of the
+        full W. Memory goes with rank² + rank · (m + n) instead of m · n. `metric_` is then a
+        LowRankBilinear. (`metric_.reduce(rank)` instead approximates a W learned in full.)
+    validation_fraction : float, optional
+        Part of the labeled examples that `fit` holds out, class by class, to stop early on.
+    evaluate_every : int, optional
+        With validation examples, how many triplets to learn before the mean average precision
+        among them is looked at again; unless said, a tenth of the triplets. Looks happen between
+        portions of some hundreds to thousands of triplets.
+    patience : int
+        Looks without a better value after which learning stops. The best state is kept.
     path : {"auto", "compiled", "blocked", "plain"}
         How the arithmetic is done. All give the same result; "auto" takes the fastest.
     verbose : bool
@@ -70,12 +84,16 @@ class OASIS(TripletLearner):
     ----------
     metric_ : Bilinear
         The learned similarity, with `matrix` W.
+    margin_ : float
+        The margin used.
     n_updates_, n_seen_, n_mistakes_ : int
         A mistake is a triplet with qᵀWp ≤ 0 when it was shown.
     n_skipped_ : int
         Triplets from which nothing can be learned: q = 0, p⁺ = p⁻, or weight 0.
     loss_ : float
     history_ : dict of arrays
+    validation_curve_ : list of (triplets seen, mean average precision)
+        Where there were validation examples.
     n_features_in_, n_features_items_, feature_names_in_
 
     References
@@ -97,24 +115,16 @@ class OASIS(TripletLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TripletLearner._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
-        "margin": [Interval(Real, 0, None, closed="neither")],
-        "init": [str, "array-like"],
         "symmetric": ["boolean"],
         "psd": [None, StrOptions({"end"}), Interval(Integral, 2, None, closed="left")],
-        "average": [str, tuple, list],
-        "n_passes": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean"],
-        "n_triplets": [None, Interval(Integral, 1, None, closed="left")],
-        "path": [StrOptions(set(PATHS))],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
         self,
         C: float = 0.1,
-        margin: float = 1.0,
+        margin: float | str = "auto",
         *,
         init: Any = "identity",
         symmetric: bool = False,
@@ -123,6 +133,10 @@ class OASIS(TripletLearner):
         n_passes: int = 1,
         shuffle: bool = False,
         n_triplets: int | None = None,
+        rank: int | None = None,
+        validation_fraction: float | None = None,
+        evaluate_every: int | None = None,
+        patience: int = 5,
         path: str = "auto",
         verbose: bool = False,
         random_state: Any = None,
@@ -136,24 +150,28 @@ class OASIS(TripletLearner):
         self.n_passes = n_passes
         self.shuffle = shuffle
         self.n_triplets = n_triplets
+        self.rank = rank
+        self.validation_fraction = validation_fraction
+        self.evaluate_every = evaluate_every
+        self.patience = patience
         self.path = path
         self.verbose = verbose
         self.random_state = random_state
 
     def _begin(self, told: Triplets) -> Online:
-        checked_average(self.average)
         m, n = told.X.shape[1], told.items.shape[1]
         if m != n and (self.symmetric or self.psd is not None):
             raise InvalidInputError(
                 "symmetric and psd need queries and items of the same features. Got "
                 f"{m} and {n} features; leave both out."
             )
-        dtype = np.result_type(told.X.dtype, told.items.dtype)
+        return super()._begin(told)
+
+    def _engine(self, W: Array) -> Online:
         # Once at the end is the form's affair; so is never.
         policy: Policy = self.psd if isinstance(self.psd, int | np.integer) else "end"
-        self._n_skipped = 0
         return Online(
-            Full(_initial(self.init, m, n).astype(dtype)),
+            Full(W),
             0.0,
             steps.pa1(self.C),
             psd=policy,
@@ -163,45 +181,9 @@ class OASIS(TripletLearner):
             path=self.path,
         )
 
-    def _show(self, online: Online, told: Triplets) -> None:
-        directions = triplet_ranking(told, self.margin)
-        online.learn(directions)
-        self._n_skipped += int(np.count_nonzero(directions.weight == 0))
-
-    def _form(self, M: Array) -> Bilinear:
+    def _form(self, M: Array) -> Bilinear | LowRankBilinear:
         if self.psd is not None:
-            return Bilinear(cone.project(M))
-        return Bilinear(cone.symmetrize(M) if self.symmetric else M)
-
-    @property
-    def metric_(self) -> Bilinear:
-        """The learned similarity: a frozen copy that later learning does not move."""
-        return cast(Bilinear, self._solution()[0])
-
-    @property
-    def n_skipped_(self) -> int:
-        """Triplets from which nothing could be learned."""
-        check_is_fitted(self)
-        return self._n_skipped
-
-    def get_bilinear_matrix(self) -> Array:
-        """W of shape (n_features, n_item_features), as a copy."""
-        return self.metric_.matrix.copy()
-
-
-def _initial(init: Any, m: int, n: int) -> Array:
-    """W to start from."""
-    if isinstance(init, str):
-        if init not in ("zero", "identity"):
-            raise InvalidInputError(
-                "The 'init' parameter must be 'zero', 'identity' or an array of shape (n_features, "
-                f"n_item_features). Got {init!r} instead."
-            )
-        return np.zeros((m, n)) if init == "zero" else np.eye(m, n)
-    W = Bilinear(np.asarray(init)).matrix
-    if W.shape != (m, n):
-        raise InvalidInputError(
-            f"init has shape {W.shape}, but queries have {m} and items {n} features; give a matrix "
-            f"of shape ({m}, {n})."
-        )
-    return W
+            M = cone.project(M)
+        elif self.symmetric:
+            M = cone.symmetrize(M)
+        return super()._form(M)

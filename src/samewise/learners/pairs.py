@@ -30,6 +30,7 @@ class PairLearner(OnlineLearner):
         sample_weight: ArrayLike | None,
         random: np.random.RandomState,
         reset: bool,
+        **more: Any,
     ) -> Pairs:
         def draw(X: Any, y: Any, sample_weight: Any) -> Pairs:
             return Pairs.from_labels(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from samewise._typing import Indices, Matrix, Signs
 from samewise.exceptions import InvalidInputError
@@ -19,6 +20,7 @@ from samewise.supervision._checks import (
     checked_weights,
     read_only,
 )
+from samewise.supervision.negatives import check_form, harden, semi_hard_part
 
 __all__ = ["Pairs", "Triplets"]
 
@@ -290,6 +292,8 @@ class Triplets:
         y: ArrayLike,
         n_triplets: int | None = None,
         *,
+        negatives: str | float = "random",
+        form: Form | None = None,
         merge_duplicates: bool = False,
         sample_weight: ArrayLike | None = None,
         random_state: Any = None,
@@ -298,7 +302,13 @@ class Triplets:
 
         The anchor is uniform over the examples whose class has another member, the positive
         uniform over the rest of its class, the negative uniform over the other classes
-        (algorithms.md §3).
+        (algorithms.md §3) or semi-hard.
+
+        A learner soon ranks most random negatives right. Semi-hard ones (Schroff et al., FaceNet,
+        2015) teach more for longer, above all if they are drawn again, between calls of
+        `partial_fit`, with the learned `metric_` as the form; they ask for a smaller margin. The
+        hardest negatives of all are not offered: chosen once under the form a learner starts from,
+        they make it collapse (``python -m experiments banking77``).
 
         Parameters
         ----------
@@ -306,6 +316,14 @@ class Triplets:
         y : array of shape (n_samples,)
         n_triplets : int, optional
             How many, drawn with replacement; unless said, 20 per example and at most 100 000.
+        negatives : {"random", "semi-hard"} or float
+            "semi-hard": of the candidates that are less close to the anchor than the positive is,
+            the closest; if there are none, the least close candidate. The candidates are the
+            members of other classes among 256 examples drawn for every 128 triplets; should there
+            be none, the random negative stays. A number from 0 to 1: that part of the negatives is
+            semi-hard, the rest random. Anchors and positives do not depend on it.
+        form : Form, optional
+            What close means for "semi-hard". The dot product unless given.
         merge_duplicates : bool
             As for `Pairs.from_labels`.
         sample_weight : array of shape (n_samples,), optional
@@ -320,11 +338,16 @@ class Triplets:
         Triplets(100 triplets over 150 rows of 4 features)
         """
         X = checked_matrix(X)
+        part = semi_hard_part(negatives)
+        check_form(form, X)
         codes, weights = sampling.class_codes(X, y, sample_weight)
         order = None
         if merge_duplicates:
             codes, weights, order = sampling.merge_duplicates(X, codes, weights)
-        anchor, positive, negative = sampling.draw_triplets(codes, order, n_triplets, random_state)
+        rng = check_random_state(random_state)
+        drawn = anchor, positive, negative = sampling.draw_triplets(codes, order, n_triplets, rng)
+        if part > 0:
+            negative = harden(X, codes, order, drawn, part, form, rng)
         return cls(
             X,
             anchor,

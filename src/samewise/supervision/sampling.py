@@ -1,4 +1,4 @@
-"""Labels and grades into row numbers. All randomness of the library enters here."""
+"""Labels and grades into row numbers. Here, and in `negatives`, enters all randomness there is."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def draw_pairs(
         )
     left, right = np.concatenate(
         [
-            find(_distinct(rng, total, count))
+            find(distinct(rng, total, count))
             for find, total, count in (
                 (classes.similar, classes.n_similar, counts[0]),
                 (classes.dissimilar, classes.n_dissimilar, counts[1]),
@@ -218,7 +218,7 @@ def draw_pairs(
     return left[order], right[order]
 
 
-def _distinct(rng: np.random.RandomState, total: int, count: int) -> NDArray[np.int64]:
+def distinct(rng: np.random.RandomState, total: int, count: int) -> NDArray[np.int64]:
     """`count` different numbers in [0, total), every such set equally likely."""
     if 4 * count >= total:
         return rng.permutation(total)[:count]

@@ -1,0 +1,222 @@
+"""Bilinear similarities qᵀLRᵀp between many features, by way of few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+
+from samewise._typing import Array, Matrix
+from samewise.exceptions import InvalidInputError, TooLargeError
+from samewise.forms._checks import check_matrix
+from samewise.forms._frozen import freeze
+from samewise.forms.base import MAX_BYTES, Form
+from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
+
+__all__ = ["LowRankBilinear", "leading_factors"]
+
+# Every block of pairs reads both factors, so it had better be much longer than they are wide.
+_PAIR_BYTES = 32 * 2**20
+
+
+class LowRankBilinear(Form):
+    """A bilinear similarity S(q, p) = qᵀLRᵀp, for so many features that W = LRᵀ is too large.
+
+    W, of shape (m, n), is never built. Queries become QL and items PR, k numbers each, whose plain
+    dot product is the similarity.
+
+    Parameters
+    ----------
+    left : array of shape (m, k)
+        L: m features of a query.
+    right : array of shape (n, k)
+        R: n features of an item; m ≠ n is allowed.
+
+    Attributes
+    ----------
+    left, right : array
+    n_features_in, n_features_items, rank : int
+        m, n and k.
+
+    See Also
+    --------
+    Bilinear.reduce : the form of this kind nearest to a full W.
+
+    Examples
+    --------
+    >>> form = LowRankBilinear([[1.0], [2.0]], [[1.0], [0.0], [3.0]])
+    >>> form
+    LowRankBilinear(shape=(2, 3), rank=1)
+    >>> form.cross([[1.0, 1.0]], [[1.0, 1.0, 1.0], [0.0, 5.0, 0.0]])
+    array([[12.,  0.]])
+    """
+
+    kind = "low_rank_bilinear"
+    left: Array
+    right: Array
+
+    def __init__(self, left: Array, right: Array) -> None:
+        L, R = (_check_factor(F, name) for F, name in ((left, "left"), (right, "right")))
+        if L.shape[1] != R.shape[1]:
+            raise InvalidInputError(
+                "The left and the right of LowRankBilinear must have as many columns, but their "
+                f"shapes are {L.shape} and {R.shape}; give (m, k) and (n, k)"
+            )
+        self._set(left=L, right=R)
+
+    @property
+    def n_features_in(self) -> int:
+        """Number of features m of a query."""
+        return self.left.shape[0]
+
+    @property
+    def n_features_items(self) -> int:
+        """Number of features n of an item."""
+        return self.right.shape[0]
+
+    @property
+    def rank(self) -> int:
+        """Number of columns k of L and R; the rank of W is at most that."""
+        return self.left.shape[1]
+
+    @property
+    def matrix(self) -> Array:
+        """W = LRᵀ, of shape (m, n), built whenever it is asked for.
+
+        Above 4 GiB a TooLargeError is raised.
+
+        Examples
+        --------
+        >>> LowRankBilinear([[1.0], [2.0]], [[1.0], [3.0]]).matrix
+        array([[1., 3.],
+               [2., 6.]])
+        """
+        m, n = self.n_features_in, self.n_features_items
+        dtype = np.result_type(self.left, self.right)
+        needed = m * n * dtype.itemsize
+        if needed > MAX_BYTES:
+            raise TooLargeError(
+                f"matrix would need {needed / 2**30:.1f} GiB ({m} × {n} {dtype}), more than "
+                f"{MAX_BYTES / 2**30:.1f} GiB; use left and right, whose product it is"
+            )
+        W: Array = self.left @ self.right.T
+        freeze(W)
+        return W
+
+    def embed_query(self, Q: Matrix) -> Array:
+        """Q L: the inner product with an embedded item is the similarity.
+
+        Parameters
+        ----------
+        Q : array or CSR matrix of shape (a, m)
+
+        Returns
+        -------
+        array of shape (a, k)
+
+        Examples
+        --------
+        >>> form = LowRankBilinear([[1.0], [2.0]], [[1.0], [0.0], [3.0]])
+        >>> form.embed_query([[1.0, 1.0]]) @ form.embed_item([[1.0, 1.0, 1.0]]).T
+        array([[12.]])
+        """
+        return _embed(self._check_rows(Q, "Q", self.n_features_in), self.left)
+
+    def embed_item(self, P: Matrix) -> Array:
+        """P R: what a store of items has to keep, k numbers for each.
+
+        Parameters
+        ----------
+        P : array or CSR matrix of shape (b, n)
+
+        Returns
+        -------
+        array of shape (b, k)
+
+        Examples
+        --------
+        >>> LowRankBilinear([[1.0], [2.0]], [[1.0], [0.0], [3.0]]).embed_item([[1.0, 1.0, 1.0]])
+        array([[4.]])
+        """
+        return _embed(self._check_rows(P, "P", self.n_features_items), self.right)
+
+    @property
+    def _width(self) -> int:
+        return self.rank
+
+    def _all_pair_values(self, X: Matrix, Y: Matrix) -> Array:
+        # Not in blocks by the number of features, which is large here, but of what is embedded.
+        return self._pair_values(*self._check_pairs(X, Y))
+
+    def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
+        L, R = self.left.astype(X.dtype, copy=False), self.right.astype(X.dtype, copy=False)
+        values = np.empty(X.shape[0], dtype=X.dtype)
+        for rows in row_slices(len(values), 2 * self.rank * X.dtype.itemsize, _PAIR_BYTES):
+            values[rows] = row_dots(times(X[rows], L), times(Y[rows], R))
+        return values
+
+    def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
+        L, F = self.left.astype(Y.dtype, copy=False), _embed(Y, self.right)
+        return lambda X: all_dots(times(X, L), F)
+
+    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        return {"left": self.left, "right": self.right}, {}
+
+    @classmethod
+    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
+        return cls(**arrays, **params)
+
+    def _summary(self) -> dict[str, Any]:
+        return {"shape": (self.n_features_in, self.n_features_items), "rank": self.rank}
+
+
+def leading_factors(W: Array, rank: int) -> tuple[Array, Array]:
+    """L = U√Σ and R = V√Σ of the leading singular values of W = UΣVᵀ.
+
+    Each left singular vector's largest entry is positive, so that the answer does not hang on
+    LAPACK; for the same reason singular values that are mere rounding are left out. Of W = 0 one
+    column of zeros remains.
+
+    Parameters
+    ----------
+    W : array of shape (m, n)
+    rank : int
+        Number of columns, unless the rank of W is smaller.
+
+    Returns
+    -------
+    left : array of shape (m, k)
+    right : array of shape (n, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> left, right = leading_factors(np.diag([1.0, 4.0]), 1)
+    >>> left.ravel(), right.ravel()
+    (array([0., 2.]), array([0., 2.]))
+    """
+    if not isinstance(rank, Integral) or rank < 1:
+        raise InvalidInputError(f"rank must be an integer of at least 1, but it is {rank!r}")
+    U, singular, Vt = np.linalg.svd(W, full_matrices=False)
+    noise = singular[0] * max(W.shape) * np.finfo(W.dtype).eps
+    k = min(int(rank), max(1, np.count_nonzero(singular > noise)))
+    U, V = U[:, :k], Vt[:k].T
+    peaks = np.take_along_axis(U, np.abs(U).argmax(axis=0)[None], axis=0)
+    roots = np.sqrt(singular[:k])
+    signed = np.where(peaks < 0, -roots, roots)
+    return U * signed, V * signed
+
+
+def _check_factor(values: Any, name: str) -> Array:
+    F = check_matrix(values, name, "LowRankBilinear")
+    if F.shape[0] == 0:
+        raise InvalidInputError(
+            f"The {name} of LowRankBilinear must have at least one row, but its shape is {F.shape}"
+        )
+    return F
+
+
+def _embed(X: Matrix, F: Array) -> Array:
+    return times(X, F.astype(X.dtype, copy=False))
