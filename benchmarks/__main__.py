@@ -1,4 +1,4 @@
-"""Run the benchmarks: `python -m benchmarks [pa] [psd] [oasis] [memory] [startup]`.
+"""Run the benchmarks: `python -m benchmarks [pa] [psd] [oasis] [aroma] [memory] [startup]`.
 
 Ratios are of CPU time of one thread, medians of interleaved repeats in one run, with one BLAS
 thread. "wanted" is the goal set for each, "prototype" what a first prototype reached on another
@@ -26,7 +26,7 @@ def show(title: str, rows: list[dict[str, object]]) -> None:
 
 
 def main(chosen: list[str]) -> None:
-    from benchmarks import memory, oasis, pa, psd, startup
+    from benchmarks import aroma, memory, oasis, pa, psd, startup
 
     sections = {
         "pa": [("PA-I, no projection", pa.run)],
@@ -37,6 +37,10 @@ def main(chosen: list[str]) -> None:
         "oasis": [
             ("OASIS, dense", oasis.run_dense),
             ("OASIS, sparse, 1000 × 1000", oasis.run_sparse),
+        ],
+        "aroma": [
+            ("f-AROMA, dense", aroma.run_factored),
+            ("d-AROMA, sparse, 1000 × 1000", aroma.run_diagonal),
         ],
         "memory": [("Memory beyond the data, MiB", memory.run)],
         "startup": [("Seconds to start", startup.run)],

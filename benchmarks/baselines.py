@@ -90,3 +90,64 @@ def flat_oasis(triplets, C: float) -> tuple[np.ndarray, int]:
             W[where] = block + min(C, loss / ((q @ q) * (p @ p))) * G
             updates += 1
     return W, updates
+
+
+def naive_factored(triplets, r: float) -> tuple[np.ndarray, int]:
+    """f-AROMA with np.outer temporaries."""
+    X = triplets.X
+    d = X.shape[1]
+    W, A, B = np.zeros((d, d)), np.eye(d), np.eye(d)
+    updates = 0
+    for a, b, c in zip(triplets.anchor, triplets.positive, triplets.negative, strict=True):
+        q, p = X[a], X[b] - X[c]
+        loss = 1 - q @ W @ p
+        if loss > 1e-12:
+            u, v = A @ q, B @ p
+            s, t = q @ u, p @ v
+            W = W + loss / (r + s * t) * np.outer(u, v)
+            B = B - s / (d * r + s * t) * np.outer(v, v)
+            A = A - t / (d * r + s * t) * np.outer(u, u)
+            updates += 1
+    return W, updates
+
+
+def in_place_factored(triplets, r: float) -> tuple[np.ndarray, int]:
+    """f-AROMA with BLAS's rank-one updates in place."""
+    X = triplets.X
+    d = X.shape[1]
+    W, A, B = np.zeros((d, d), order="F"), np.eye(d, order="F"), np.eye(d, order="F")
+    updates = 0
+    for a, b, c in zip(triplets.anchor, triplets.positive, triplets.negative, strict=True):
+        q, p = X[a], X[b] - X[c]
+        loss = 1 - q @ (W @ p)
+        if loss > 1e-12:
+            u, v = A @ q, B @ p
+            s, t = q @ u, p @ v
+            W = dger(loss / (r + s * t), u, v, a=W, overwrite_a=1)
+            B = dger(-s / (d * r + s * t), v, v, a=B, overwrite_a=1)
+            A = dger(-t / (d * r + s * t), u, u, a=A, overwrite_a=1)
+            updates += 1
+    return W, updates
+
+
+def flat_diagonal(triplets, r: float) -> tuple[np.ndarray, int]:
+    """d-AROMA on CSR rows, touching only the block they span, by flat gathers and scatters."""
+    X = triplets.X
+    n = X.shape[1]
+    Q, P = X[triplets.anchor], (X[triplets.positive] - X[triplets.negative]).tocsr()
+    W, S = np.zeros(n * n), np.ones(n * n)
+    updates = 0
+    for i in range(len(triplets)):
+        a, b = slice(*Q.indptr[i : i + 2]), slice(*P.indptr[i : i + 2])
+        where = (Q.indices[a].astype(np.int64)[:, None] * n + P.indices[b]).ravel()
+        G = np.outer(Q.data[a], P.data[b]).ravel()
+        block = W.take(where)
+        loss = 1 - block @ G
+        if loss > 1e-12:
+            sure = S.take(where)
+            moved = sure * G
+            s = moved @ G + r
+            W[where] = block + loss / s * moved
+            S[where] = sure - moved * moved / s
+            updates += 1
+    return W, updates

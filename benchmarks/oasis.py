@@ -24,7 +24,7 @@ def run_dense() -> list[dict[str, object]]:
     rows = []
     for d, (n, wanted, prototype) in DENSE.items():
         triplets = stream(np.random.RandomState(0).randn(3000, d) / np.sqrt(d), n)
-        learner = OASIS(C, init="zero")
+        learner = OASIS(C, 1.0, init="zero")
         seconds = interleaved(
             {
                 "naive": lambda t=triplets: naive_oasis(t, C),
@@ -54,7 +54,7 @@ def run_sparse() -> list[dict[str, object]]:
     for nnz in (27, 60):
         X = sp.random_array((3000, 1000), density=nnz / 1000, format="csr", rng=0)
         triplets = stream(sp.csr_array(X), 4000)
-        learner = OASIS(C, init="zero")
+        learner = OASIS(C, 1.0, init="zero")
         seconds = interleaved(
             {
                 "flat": lambda t=triplets: flat_oasis(t, C),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         LowRankBilinear,
         Mahalanobis,
         NormalizedBilinear,
-        load,
     )
     from samewise.learners import (
         OASIS,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
         PassiveAggressive,
     )
     from samewise.protocols import tune_C
+    from samewise.saved import load
     from samewise.search import Index
     from samewise.supervision import Pairs, Triplets
 
@@ -72,7 +72,6 @@ _WHERE = {
             "LowRankBilinear",
             "Mahalanobis",
             "NormalizedBilinear",
-            "load",
         ),
         "forms",
     ),
@@ -88,6 +87,7 @@ _WHERE = {
         "learners",
     ),
     "tune_C": "protocols",
+    "load": "saved",
     "Index": "search",
     **dict.fromkeys(("Pairs", "Triplets"), "supervision"),
 }

@@ -414,7 +414,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(path, monkeypatch, f
     def fail(*args):
         raise OSError("no space left")
 
-    monkeypatch.setattr(f"samewise.forms.writing.os.{failing}", fail)
+    monkeypatch.setattr(f"samewise.files.writing.os.{failing}", fail)
     with pytest.raises(OSError, match="no space left"):
         Bilinear(np.eye(3)).save(path)
     assert path.read_bytes() == content
@@ -442,7 +442,7 @@ def test_paths_may_be_texts(path):
 
 
 def test_loading_reads_only_known_names():
-    assert set(files_module.__all__) == {"load", "save_form"}
+    assert set(files_module.__all__) == {"form_of", "load", "save_form"}
 
 
 # Imports once, then forks a writer for every line it is sent, and ends with its input.

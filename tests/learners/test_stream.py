@@ -415,3 +415,15 @@ def test_a_short_verbose_run_says_how_it_ended(make, pairs, capsys):
     make(verbose=True).fit(pairs[:50])
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and ": 50 examples seen (at most 50 in this run)" in lines[0]
+
+
+@pytest.mark.parametrize("first", ["dense", "sparse"])
+def test_a_kernel_stream_may_change_between_dense_and_sparse(sparse_pairs, first):
+    dense, sparse = sparse_pairs
+    pairs = (dense, sparse) if first == "dense" else (sparse, dense)
+    whole = KernelPOLA("rbf").fit(dense)
+    learner = KernelPOLA("rbf").partial_fit(pairs[0][:120]).partial_fit(pairs[1][120:])
+    assert learner.n_seen_ == whole.n_seen_ == 300
+    np.testing.assert_allclose(
+        learner.pair_distance(dense), whole.pair_distance(dense), rtol=1e-7, atol=1e-9
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices, Matrix
+from samewise.decide.energy import Energy, checked_targets, maps_of, nearest_of_class
 from samewise.decide.rules import sum_closeness, vote
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
@@ -22,6 +24,13 @@ from samewise.search import ClassIndex, Index
 __all__ = ["KNNClassifier"]
 
 _FLOATS = [np.float64, np.float32]
+_ENERGY_RULES = ("energy", "energy_printed")
+
+
+def _has_energies(model: KNNClassifier) -> bool:
+    if model.rule in _ENERGY_RULES:
+        return True
+    raise AttributeError(f"rule={model.rule!r} has no energies; rule='energy' has.")
 
 
 class KNNClassifier(ClassifierMixin, BaseEstimator):
@@ -34,10 +43,19 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
         on the training data. A learner that has one is used as it is, without fitting it again;
         note that `sklearn.base.clone`, and so cross-validation, hands over unfitted learners.
     n_neighbors : int, default=3
-        Neighbors that vote; for "sknn", neighbors in each class.
-    rule : {"knn", "sknn"}, default="knn"
+        Neighbors that vote; for the other rules, neighbors in each class.
+    rule : {"knn", "sknn", "energy", "energy_printed"}, default="knn"
         "knn": majority of the nearest; on a tie the farthest are left out until it breaks.
         "sknn": the class with the largest sum of closeness to its own nearest members.
+        "energy": the class in which the example would add least to the loss of LMNN; see
+        `energies`. Only for distances; classes with fewer than n_neighbors members take part with
+        what they have. "energy_printed": the same, as the paper prints it.
+    push_weight : float, default=0.5
+        For the energy rules: the weight μ of the push terms; 1 − μ is that of the pull.
+    targets : array-like of shape (n_samples, n_targets), default=None
+        For the energy rules: row numbers of the target neighbors of each training example, such
+        as a learner was trained with; -1 for none. By default the n_neighbors nearest of the same
+        class by the Euclidean distance of the rows, whatever the metric.
 
     Attributes
     ----------
@@ -46,6 +64,8 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
         The form in use; None is the Euclidean distance.
     learner_ : estimator
         The learner behind ``metric_``, if there is one.
+    targets_ : ndarray of shape (n_samples, n_targets)
+        The target neighbors in use; -1 for none. Only for the energy rules.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if the training data has string column names.
@@ -63,13 +83,24 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "metric": [None, Form, HasMethods("fit")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "rule": [StrOptions({"knn", "sknn"})],
+        "rule": [StrOptions({"knn", "sknn", *_ENERGY_RULES})],
+        "push_weight": [Interval(Real, 0, 1, closed="both")],
+        "targets": [None, "array-like"],
     }
 
-    def __init__(self, metric: Any = None, n_neighbors: int = 3, rule: str = "knn") -> None:
+    def __init__(
+        self,
+        metric: Any = None,
+        n_neighbors: int = 3,
+        rule: str = "knn",
+        push_weight: float = 0.5,
+        targets: ArrayLike | None = None,
+    ) -> None:
         self.metric = metric
         self.n_neighbors = n_neighbors
         self.rule = rule
+        self.push_weight = push_weight
+        self.targets = targets
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Matrix, y: ArrayLike) -> Self:
@@ -88,12 +119,32 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, self._labels = np.unique(y, return_inverse=True)
         self._check_n_neighbors(X.shape[0])
+        if self.rule in _ENERGY_RULES:
+            self.targets_ = self._targets(X)
         self._set_metric(X, y)
         self._rows = X
         self._index = Index(self.metric_, X)
         if self.rule == "sknn":
             self._class_index = ClassIndex(self.metric_, X, self._labels)
+        if self.rule in _ENERGY_RULES:
+            self._energy = self._energy_rule(X)
         return self
+
+    def _targets(self, X: Matrix) -> Indices:
+        if self.targets is None:
+            return nearest_of_class(X, self._labels, self.n_neighbors)
+        return checked_targets(self.targets, self._labels)
+
+    def _energy_rule(self, X: Matrix) -> Energy:
+        return Energy(
+            maps_of(self.metric_),
+            X,
+            self._labels,
+            self.targets_,
+            self.n_neighbors,
+            push_weight=self.push_weight,
+            printed=self.rule == "energy_printed",
+        )
 
     def _set_metric(self, X: Matrix, y: ArrayLike) -> None:
         if self.metric is None or isinstance(self.metric, Form):
@@ -114,7 +165,7 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
                 f"n_neighbors={self.n_neighbors} is more than the training set holds "
                 f"(n_samples = {n}); choose a smaller n_neighbors."
             )
-        if self.rule == "knn":
+        if self.rule != "sknn":
             return
         sizes = np.bincount(self._labels)
         if self.n_neighbors > sizes.min():
@@ -168,10 +219,50 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
         """Class probabilities of each row: ndarray of shape (n, n_classes), in ``classes_`` order.
 
         "knn": the fractions of the votes after ties are broken. "sknn": softmax of the mean
-        closeness to the nearest members of each class; it ranks classes as `predict` does, and is
-        not calibrated.
+        closeness to the nearest members of each class. Energy rules: proportional to
+        exp(−energy). The last two rank classes as `predict` does, and are not calibrated.
         """
         return self._decide(X)[1]
+
+    @available_if(_has_energies)
+    def energies(self, X: Matrix) -> NDArray[np.float64]:
+        """What it would cost each row to belong to each class; the class of least energy wins.
+
+        Where energies are equal the smaller class wins, that is, the first in ``classes_``. With D
+        the squared distance, j⇝t the n_neighbors nearest members of class c to the row t, and j⇝i
+        the targets of the training example i, the energy of t in c is
+
+            (1−μ) Σ_{j⇝t} D(t, j) + μ Σ_{j⇝t} Σ_{l not in c} [D(t, j) − D(t, l)]₊
+                                  + μ Σ_{i not in c} Σ_{j⇝i} [1 + D(i, j) − D(i, t)]₊ .
+
+        "energy_printed" has [1 + D(t, j) − D(t, l)]₊ in the second term, and finds the j⇝t by the
+        Euclidean distance of the rows. Distances are computed in the type of the training data,
+        sums in float64.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            In ``classes_`` order.
+
+        References
+        ----------
+        Weinberger and Saul, JMLR 10, 2009, section 3.5, eq. 15.
+
+        Examples
+        --------
+        >>> from samewise.decide import KNNClassifier
+        >>> model = KNNClassifier(n_neighbors=1, rule="energy")
+        >>> model.fit([[0.0], [1.0], [4.0], [5.0]], ["low", "low", "high", "high"]).classes_
+        array(['high', 'low'], dtype='<U4')
+        >>> model.energies([[2.0]])
+        array([[4. , 0.5]])
+        """
+        check_is_fitted(self)
+        return self._energy(self._queries(X))
 
     def _decide(self, X: Matrix) -> tuple[Indices, Array]:
         check_is_fitted(self)
@@ -179,6 +270,10 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
         if self.rule == "knn":
             _, indices = self._index.query(Q, self.n_neighbors)
             return vote(self._labels[indices], len(self.classes_))
+        if self.rule in _ENERGY_RULES:
+            energies = self._energy(Q)
+            winners = energies.argmin(axis=1)
+            return winners, _with_largest_at(softmax(-energies, axis=1), winners)
         winners, sums = sum_closeness(self._class_index.query(Q, self.n_neighbors))
         probabilities = softmax(sums / self.n_neighbors, axis=1)
         return winners, _with_largest_at(probabilities, winners)

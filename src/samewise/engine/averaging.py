@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.engine.stores import Full, Symmetric
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
 
 Spec = str | tuple[str, int]
 
@@ -160,6 +162,49 @@ class Average:
             mean.add(left, right, -c * (m + 1) / q)
             b -= change * (m + 1) / q
         return mean.matrix, b
+
+    def state(self) -> State:
+        """The running sums; of a suffix the vectors, one update's after the other's."""
+        names = ("kind", "number", "age", "total", "b")
+        state = State(values={name: getattr(self, name) for name in names})
+        if self.M is not None:
+            state.add("M", self.M.state())
+        if self.recent:
+            changes, *terms = zip(*self.recent, strict=True)
+            left, right, c = (np.concatenate(part) for part in terms)
+            sizes = np.array([len(part) for part in terms[2]], dtype=np.int64)
+            state.arrays.update(changes=np.array(changes), sizes=sizes, left=left, right=right, c=c)
+        return state
+
+    @classmethod
+    def restore(cls, saved: Saved, store: Any) -> Average:
+        """The average of that state, beside the matrix it averages."""
+        kind, number = saved.value("kind"), saved.count("number")
+        average = cls(kind if number == 0 else (kind, number))
+        average.age = saved.count("age")
+        average.total, average.b = saved.number("total", least=0.0), saved.number("b")
+        if saved.has("M"):
+            M = (Symmetric if isinstance(store, Symmetric) else Full).restore(saved.part("M"))
+            same = M.shape == store.shape and M.dtype == store.dtype
+            saved.check(same, "M must be like the matrix it averages")
+            average.M = M
+        if saved.has("changes"):
+            updates = _restored_updates(saved, *store.shape)
+            saved.check(len(updates) < average.number, "changes are more than it remembers")
+            average.recent.extend(updates)
+        return average
+
+
+def _restored_updates(saved: Saved, m: int, n: int) -> list[Any]:
+    """What a suffix average remembers of the last updates."""
+    changes = saved.array("changes", None, dtypes=["float64"])
+    sizes = saved.array("sizes", len(changes), dtypes=["int64"])
+    c = saved.array("c", None, dtypes=["float64"])
+    left, right = saved.array("left", len(c), m), saved.array("right", len(c), n)
+    apart = sizes.min() >= 1 and sizes.max() <= len(c) and sizes.sum() == len(c)
+    saved.check(bool(apart), "sizes do not part the updates")
+    parts = (np.split(values, np.cumsum(sizes)[:-1]) for values in (left, right, c))
+    return list(zip(changes.tolist(), *parts, strict=True))
 
 
 def _rows(vectors: Array) -> Array:

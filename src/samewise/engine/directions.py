@@ -8,6 +8,7 @@ Example i proposes G_i = sign_i l_i r_iᵀ with coefficient offset_i on the thre
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +16,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.kernels.pairwise import times
-from samewise.kernels.rank_one import gather_differences
+from samewise.kernels.rank_one import (
+    any_in_rows,
+    gather_differences,
+    gather_sparse_differences,
+)
 from samewise.supervision import Pairs, Triplets
 
 
@@ -86,14 +91,27 @@ def pair_difference(pairs: Pairs) -> Directions:
 def differences(X: Matrix, first: Indices, second: Indices) -> Matrix:
     """X[first] − X[second]; CSR with sorted indices where X is."""
     if sp.issparse(X):
-        V = sp.csr_array(X[first] - X[second])
-        V.sort_indices()
+        V = _sparse_differences(X, first, second)
     elif X.flags.c_contiguous:
         V = np.empty((len(first), X.shape[1]), dtype=X.dtype)
         gather_differences(X, first.astype(np.intp), second.astype(np.intp), V)
     else:
         V = X[first] - X[second]
     return V
+
+
+def _sparse_differences(X: Matrix, first: Indices, second: Indices) -> Matrix:
+    if not X.has_canonical_format:
+        V = sp.csr_array(X[first] - X[second])
+        V.sort_indices()
+        return V
+    first, second = first.astype(np.intp), second.astype(np.intp)
+    most = int(sum(np.sum(X.indptr[rows + 1] - X.indptr[rows]) for rows in (first, second)))
+    indptr = np.zeros(len(first) + 1, dtype=X.indptr.dtype)
+    indices, data = np.empty(most, dtype=X.indices.dtype), np.empty(most, dtype=X.dtype)
+    given: Any = (X.indptr, X.indices, X.data, first, second, indptr, indices, data)
+    n = gather_sparse_differences(*given)
+    return sp.csr_array((data[:n], indices[:n], indptr), shape=(len(first), X.shape[1]))
 
 
 def pair_directions(V: Matrix, pairs: Pairs) -> Directions:
@@ -122,6 +140,8 @@ def triplet_ranking(triplets: Triplets, margin: float) -> Directions:
 
 def _any(V: Matrix) -> NDArray[np.bool_]:
     """Which rows are not zero."""
-    if sp.issparse(V):
-        return np.asarray(abs(V).sum(axis=1)).ravel() > 0
-    return V.any(axis=1)
+    if not sp.issparse(V):
+        return V.any(axis=1)
+    found = np.empty(V.shape[0], dtype=np.bool_)
+    any_in_rows(V.indptr, V.data, found)
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,7 @@ from samewise.engine.directions import Directions
 from samewise.engine.online import Online
 from samewise.engine.policy import Trace
 from samewise.engine.stores import Full, Symmetric, csr_parts
+from samewise.files.state import Saved, State
 from samewise.kernels import gaussian, psd
 from samewise.kernels.pairwise import row_dots, times
 from samewise.kernels.steps import ROUNDING, pa2
@@ -44,8 +45,8 @@ class Gaussian(ABC):
         """The variance of qᵀWp, all queries against all items."""
 
     @abstractmethod
-    def draw(self, rng: np.random.RandomState) -> Array:
-        """A matrix from the Gaussian."""
+    def noise(self, rng: np.random.RandomState) -> Array:
+        """What to add to the mean for a matrix drawn from the Gaussian."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -65,6 +66,20 @@ class Gaussian(ABC):
         """W in an array of its own."""
         return Full(self.array)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, n)."""
+        return self.array.shape
+
+    @abstractmethod
+    def state(self) -> State:
+        """W, its covariance, and what the steps depend on."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The Gaussian of that state."""
+
 
 class DiagonalGaussian(Gaussian):
     """Independent entries: W_kl has variance Σ_kl, at first 1 (d-AROMA).
@@ -76,17 +91,19 @@ class DiagonalGaussian(Gaussian):
 
     def __init__(self, W: Array, r: float) -> None:
         self.r = r
-        self.both = np.stack([W, np.ones_like(W)], axis=2)
+        # W + iΣ: one access in memory fetches both.
+        self.both = np.full(W.shape, 1j, dtype=np.result_type(W.dtype, np.complex64))
+        self.array[:] = W
 
     @property
     def array(self) -> Array:  # type: ignore[override]
         """W, a view."""
-        return self.both[:, :, 0]
+        return self.both.real
 
     @property
     def variances(self) -> Array:
         """Σ, a view."""
-        return self.both[:, :, 1]
+        return self.both.imag
 
     def path(self, wanted: str, directions: Directions) -> str:
         """There is no blocked form: Σ changes entry by entry."""
@@ -126,10 +143,23 @@ class DiagonalGaussian(Gaussian):
         """Σ_kl q_k² p_l² Σ_kl, all queries against all items."""
         return times(_squared(Q), self.variances.astype(Q.dtype)) @ _squared(P).T
 
-    def draw(self, rng: np.random.RandomState) -> Array:
-        """A matrix from the Gaussian."""
-        noise = rng.standard_normal(self.array.shape).astype(self.dtype)
-        return self.array + np.sqrt(self.variances) * noise
+    def noise(self, rng: np.random.RandomState) -> Array:
+        """√Σ ∘ N."""
+        return np.sqrt(self.variances) * rng.standard_normal(self.array.shape).astype(self.dtype)
+
+    def state(self) -> State:
+        """W, Σ and r."""
+        return State({"W": self.array, "Sigma": self.variances}, {"r": float(self.r)})
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The Gaussian of that state."""
+        W = saved.array("W", None, None)
+        Sigma = saved.array("Sigma", *W.shape, dtypes=[W.dtype.name])
+        saved.check(bool(np.all((Sigma >= 0) & (Sigma <= 1))), "Sigma must be from 0 to 1")
+        restored = cls(W, saved.positive("r"))
+        restored.variances[...] = Sigma
+        return restored
 
 
 @dataclass(frozen=True)
@@ -184,7 +214,8 @@ class FactoredGaussian(Gaussian):
         trace = Trace.empty(len(block))
         block = block.dense(self.dtype)
         state: Any = (self.array, self.left.lower, self.right.lower)
-        given: Any = (block.left, block.right, block.target, block.weight, self.r)
+        least = gaussian.FLOOR[self.dtype]
+        given: Any = (block.left, block.right, block.target, block.weight, self.r, least)
         if path == "blocked":
             block_of: Any = (*state, *given, trace.tau, trace.violation)
             left, right = gaussian.factored_block(*block_of)
@@ -208,17 +239,20 @@ class FactoredGaussian(Gaussian):
     def _plain(self, block: Directions, trace: Trace, lefts: Array, rights: Array) -> None:
         W, Lambda, Omega = self.array, self.left.matrix, self.right.matrix
         m, n = W.shape
+        least = gaussian.FLOOR[self.dtype]
         for i, (q, p) in enumerate(zip(block.left, block.right, strict=True)):
             score = float(q @ W @ p)
             trace.violation[i] = loss = block.target[i] - score
-            passive = loss <= ROUNDING or (self.on_mistakes and score > 0)
+            passive = loss <= ROUNDING or (self.on_mistakes and loss < block.target[i])
             if block.weight[i] == 0.0 or passive:
                 continue
             a, c = Lambda @ q, Omega @ p
-            s, t = float(q @ a), float(p @ c)
+            least_s, least_t = least * float(q @ q), least * float(p @ p)
+            s, t = max(float(q @ a), least_s), max(float(p @ c), least_t)
             r = self.r / block.weight[i]
             trace.tau[i] = tau = loss / (r + s * t)
-            down_left, down_right = t / (n * r + s * t), s / (m * r + s * t)
+            down_left = gaussian.shrinkage(s, t, n * r, least_s)
+            down_right = gaussian.shrinkage(t, s, m * r, least_t)
             lefts[0, i], rights[0, i] = tau * a, c
             if self.on_mistakes:
                 # Λ_i (B + τ q pᵀ) Ω_i, written with W = Λ B Ω before the step.
@@ -237,12 +271,31 @@ class FactoredGaussian(Gaussian):
         of_query, of_item = (row_dots(times(V, T.matrix.astype(V.dtype)), V) for V, T in sides)
         return np.maximum(of_query, 0)[:, None] * np.maximum(of_item, 0)
 
-    def draw(self, rng: np.random.RandomState) -> Array:
-        """A matrix from the Gaussian: W + Λ^½ N Ω^½."""
+    def noise(self, rng: np.random.RandomState) -> Array:
+        """Λ^½ N Ω^½."""
         noise = rng.standard_normal(self.array.shape).astype(self.dtype)
         for T in (self.left, self.right):
             noise = (psd.factor(T.matrix)[0].T.astype(self.dtype) @ noise).T
-        return self.array + noise
+        return noise
+
+    def state(self) -> State:
+        """W, Λ, Ω, r and which examples move them."""
+        state = State({"W": self.array}, {"r": float(self.r), "on_mistakes": self.on_mistakes})
+        return state.add("Lambda", self.left.state()).add("Omega", self.right.state())
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The Gaussian of that state."""
+        W = saved.array("W", None, None)
+        both = [Symmetric.restore(saved.part(name)) for name in ("Lambda", "Omega")]
+        # They start at the identity and only shrink.
+        for side, T in zip(W.shape, both, strict=True):
+            fits = T.shape == (side, side) and T.dtype == W.dtype
+            shrunk = fits and np.abs(T.lower).max() <= 1.01 and np.diagonal(T.lower).min() >= -0.01
+            saved.check(bool(shrunk), "Lambda and Omega must be covariances of W, at most I")
+        restored = cls(W, saved.positive("r"), saved.flag("on_mistakes"))
+        restored.left, restored.right = both
+        return restored
 
 
 class Uncertain(Online):
@@ -273,10 +326,18 @@ class Uncertain(Online):
     def _advance(self, path: str, block: Directions) -> Trace:
         return self.gaussian.advance(path, block, keep=self.average.kind != "last")
 
+    @classmethod
+    def restore(cls, saved: Saved, kind: Any) -> Self:
+        """The loop of that state; `kind` is the class of its Gaussian."""
+        online = super().restore(saved, kind)
+        online.gaussian = online.store  # type: ignore[assignment]
+        saved.check(online.psd == "end", "psd must be end")
+        return online
 
-def _both_parts(block: Directions, dtype: Any, rows: Any = slice(None)) -> Any:
+
+def _both_parts(block: Directions, dtype: Any, rows: Any = None) -> Any:
     """What compiled loops take of both sides of the directions, as CSR."""
-    sides = (sp.csr_array(V[rows]) for V in (block.left, block.right))
+    sides = (V if rows is None else sp.csr_array(V[rows]) for V in (block.left, block.right))
     return [part for V in sides for part in csr_parts(V, dtype)]
 
 

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from samewise.files.state import Saved, State
+
 LENGTH = 2048
 """Most points a curve keeps; a longer one is thinned to every second point."""
 
@@ -69,7 +71,7 @@ class History:
         n = len(violation)
         while (self.rounds + n) // self.every > LENGTH:
             self.every *= 2
-            points = np.concatenate([np.empty((4, 0)), *self._points], axis=1)
+            points = self._all_points()
             self._points = [points[:, points[0] % self.every == 0]]
         points = np.empty((4, (self.rounds + n) // self.every - self.rounds // self.every))
         self.loss, self.mistakes, self.updates = _count(
@@ -91,5 +93,29 @@ class History:
     @property
     def curve(self) -> dict[str, NDArray[np.float64]]:
         """Running totals: arrays "rounds", "loss", "mistakes", "updates" of equal length."""
-        points = np.concatenate([np.empty((4, 0)), *self._points], axis=1)
-        return dict(zip(self.FIELDS, points, strict=True))
+        return dict(zip(self.FIELDS, self._all_points(), strict=True))
+
+    def _all_points(self) -> NDArray[np.float64]:
+        return np.concatenate([np.empty((4, 0)), *self._points], axis=1)
+
+    def state(self) -> State:
+        """Counters and curve."""
+        counters = {name: getattr(self, name) for name in (*self.FIELDS, "every")}
+        return State({"points": self._all_points()}, counters)
+
+    @classmethod
+    def restore(cls, saved: Saved) -> History:
+        """The history of that state."""
+        history = cls()
+        rounds = history.rounds = saved.count("rounds")
+        history.loss = saved.number("loss", least=0.0)
+        history.mistakes = saved.count("mistakes", most=rounds)
+        history.updates = saved.count("updates", most=rounds)
+        history.every = saved.count("every", least=1)
+        n_points = rounds // history.every
+        points = saved.array("points", 4, n_points, dtypes=["float64"], empty=True)
+        numbers = history.every * np.arange(1, n_points + 1)
+        rising = np.diff(points, prepend=0.0).min(initial=0.0) >= 0
+        saved.check(np.array_equal(points[0], numbers) and rising, "points are no running totals")
+        history._points = [points]
+        return history

@@ -19,6 +19,8 @@ from scipy.linalg import solve_triangular
 from samewise._typing import Array, Matrix
 from samewise.engine.directions import pair_directions
 from samewise.engine.online import Online
+from samewise.files.state import Saved, State
+from samewise.forms.kernel import _check_csr
 from samewise.kernels.gram_schmidt import gram_schmidt
 from samewise.supervision import Pairs
 
@@ -93,6 +95,53 @@ class KernelSpan:
         grown[s:, s:] = solve_triangular(T, np.eye(t), lower=True)
         self.basis = grown
 
+    def state(self) -> State:
+        """The basis, and the members of the pairs it is made of."""
+        state = State({"basis": self.basis})
+        if len(self):
+            state.add("left", rows_state(self.left)).add("right", rows_state(self.right))
+        return state
+
+    @classmethod
+    def restore(cls, saved: Saved, width: int, numbers: bool) -> KernelSpan:
+        """The span of that state; see `restored_rows`."""
+        span = cls()
+        basis = saved.array("basis", None, None, dtypes=["float64"], empty=True)
+        square = basis.shape[0] == basis.shape[1]
+        saved.check(square and not np.triu(basis, 1).any(), "basis must be lower triangular")
+        span.basis = basis
+        if len(span):
+            span.left, span.right = (
+                restored_rows(saved.part(name), len(span), width, numbers)
+                for name in ("left", "right")
+            )
+        return span
+
+
+def rows_state(rows: Matrix) -> State:
+    """What a kernel is evaluated on: rows, dense or CSR, or their numbers in a kernel matrix."""
+    if not sp.issparse(rows):
+        return State({"rows": rows})
+    parts = {name: getattr(rows, name).astype(np.int64) for name in ("indices", "indptr")}
+    return State({"data": rows.data, **parts})
+
+
+def restored_rows(saved: Saved, n: int, width: int, numbers: bool) -> Matrix:
+    """The n rows of that state, of that width; or with `numbers` their numbers, below it."""
+    if numbers:
+        rows = saved.array("rows", n, dtypes=["int64"])
+        saved.check(rows.min() >= 0 and rows.max() < width, "rows must be numbers of rows")
+        return rows
+    if saved.has("rows"):
+        return saved.array("rows", n, width)
+    data = saved.array("data", None, empty=True)
+    indices = saved.array("indices", len(data), dtypes=["int64"], empty=True)
+    indptr = saved.array("indptr", n + 1, dtypes=["int64"])
+    _check_csr(data, indices, indptr, width)
+    # The narrowest index type, as SciPy itself chooses.
+    index = sp.get_index_dtype(maxval=max(len(data), n, width))
+    return sp.csr_array((data, indices.astype(index), indptr.astype(index)), shape=(n, width))
+
 
 def _inner(k: Kernel, a: Matrix, a2: Matrix, c: Matrix, c2: Matrix) -> NDArray[np.float64]:
     """⟨φ(a) − φ(a2), φ(c) − φ(c2)⟩, all against all."""
@@ -100,6 +149,6 @@ def _inner(k: Kernel, a: Matrix, a2: Matrix, c: Matrix, c2: Matrix) -> NDArray[n
 
 
 def _stack(first: Matrix, second: Matrix) -> Matrix:
-    if sp.issparse(first):
-        return sp.csr_array(sp.vstack([first, second]))
+    if sp.issparse(first) or sp.issparse(second):
+        return sp.csr_array(sp.vstack([sp.csr_array(first), sp.csr_array(second)]))
     return np.concatenate([first, second])

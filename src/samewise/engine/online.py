@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,7 @@ from samewise.engine.directions import Directions
 from samewise.engine.history import History
 from samewise.engine.policy import Cone, Policy, Trace, checked_psd
 from samewise.engine.stores import Store, Symmetric
+from samewise.files.state import Saved, State
 from samewise.kernels import blocked
 from samewise.kernels.steps import Step, step_size
 
@@ -245,11 +246,55 @@ class Online:
         W, b = self.average.solution(self.store, self.b)
         return W, max(b, self.least_b)
 
+    def state(self) -> State:
+        """All that the next example meets. An infinite cap, and an infinite least b, are None."""
+        values = {
+            "b": float(self.b),
+            "cap": float(self.step.cap) if np.isfinite(self.step.cap) else None,
+            "relax": float(self.step.relax),
+            "signed": self.step.signed,
+            "psd": self.psd,
+            "least_b": float(self.least_b) if np.isfinite(self.least_b) else None,
+            "tolerance": float(self.tolerance),
+            "path": self.path,
+        }
+        state = State(values=values)
+        for name in ("store", "average", "history", "cone"):
+            state.add(name, getattr(self, name).state())
+        return state
 
-def chunks(n: int, *matrices: Matrix) -> Iterator[slice]:
+    @classmethod
+    def restore(cls, saved: Saved, kind: Any) -> Self:
+        """The loop of that state; `kind` is the class of its store."""
+        store = kind.restore(saved.part("store"))
+        cap = saved.number("cap", least=0.0, none=np.inf)
+        named = saved.is_a(str, "psd")
+        online = cls.__new__(cls)
+        Online.__init__(
+            online,
+            store,
+            saved.number("b"),
+            Step(cap, saved.number("relax", least=0.0), saved.flag("signed")),
+            psd=saved.value("psd") if named else saved.count("psd", least=2),
+            least_b=saved.number("least_b", none=-np.inf),
+            average="last",
+            tolerance=saved.number("tolerance", least=0.0),
+            path=saved.choice("path", PATHS),
+        )
+        exact = isinstance(store, Symmetric) and store.dtype == np.float64
+        saved.check(exact or online.psd != "each", "psd each needs a symmetric float64 matrix")
+        square = store.shape[0] == store.shape[1]
+        saved.check(square or online.psd == "end", "psd needs a square matrix")
+        online.average = Average.restore(saved.part("average"), store)
+        online.history = History.restore(saved.part("history"))
+        online.cone = Cone.restore(saved.part("cone"), store.shape[0])
+        return online
+
+
+def chunks(n: int, *matrices: Matrix, most: int = 8192) -> Iterator[slice]:
     """Slices of a run of n examples whose directions, rows of `matrices`, take a few megabytes."""
     width = max(M.nnz / max(M.shape[0], 1) if sp.issparse(M) else M.shape[1] for M in matrices)
-    size = max(256, min(int(2**18 / max(width, 1)), 8192))
+    size = min(max(256, int(2**18 / max(width, 1))), most)
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
 

@@ -17,6 +17,7 @@ from samewise.engine.averaging import Terms
 from samewise.engine.directions import Directions
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
 from samewise.kernels import blocked, cone
 from samewise.kernels.steps import Step, step_size
 
@@ -235,6 +236,30 @@ class Cone:
                 self.recent.append(float(trace.mu[0]))
         self._invert(store, np.empty(0))
         return trace
+
+    def state(self) -> State:
+        """The room proved, the inverse P, and what chooses its shift."""
+        names = ("calm", "budget", "ahead", "mu0", "since")
+        state = State({"recent": np.array(self.recent)}, {n: getattr(self, n) for n in names})
+        if self.P is not None:
+            state.arrays["P"] = np.tril(self.P)
+        return state
+
+    @classmethod
+    def restore(cls, saved: Saved, d: int) -> Cone:
+        """The cone of that state, beside a matrix of d×d."""
+        cone = cls()
+        cone.calm, cone.since = saved.flag("calm"), saved.count("since")
+        cone.budget, cone.mu0 = (saved.number(name, least=0.0) for name in ("budget", "mu0"))
+        cone.ahead = saved.number("ahead", least=1.0)
+        recent = saved.array("recent", None, dtypes=["float64"], empty=True)
+        saved.check(bool(np.all(recent > 0)), "recent must be positive")
+        cone.recent.extend(recent.tolist())
+        if saved.has("P"):
+            cone.P = saved.array("P", d, d, dtypes=["float64"], empty=True)
+            positive = cone.mu0 > 0 and bool(np.all(np.diagonal(cone.P) > 0))
+            saved.check(positive, "P must be positive definite, as is μ₀")
+        return cone
 
 
 def _largest_eigenvalue(c: NDArray[np.float64], K: NDArray[np.float64]) -> float:

@@ -15,6 +15,7 @@ from scipy.linalg import block_diag
 
 from samewise._typing import Array, Matrix
 from samewise.engine.directions import Directions
+from samewise.files.state import Saved, State
 from samewise.kernels import blocked, psd, rank_one
 
 
@@ -106,6 +107,23 @@ class Symmetric:
         moved[kept:] = H @ rest
         self.lower = np.tril(moved)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(d, d)."""
+        return self.lower.shape
+
+    def state(self) -> State:
+        """The triangle."""
+        return State({"lower": np.tril(self.lower)})
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Symmetric:
+        """The matrix of that state."""
+        lower = saved.array("lower", None, None, empty=True)
+        saved.check(lower.shape[0] == lower.shape[1], "lower must be square")
+        saved.check(not np.triu(lower, 1).any(), "lower must be a lower triangle")
+        return cls(lower)
+
 
 class Full:
     """Any m×n matrix W, in a C-ordered array."""
@@ -170,6 +188,20 @@ class Full:
     def scaled_add(self, c: float, other: Full) -> None:
         """W += c · other."""
         self.array += self.dtype.type(c) * other.array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, n)."""
+        return self.array.shape
+
+    def state(self) -> State:
+        """W."""
+        return State({"W": self.array})
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Full:
+        """The matrix of that state."""
+        return cls(saved.array("W", None, None))
 
 
 Store = Symmetric | Full

@@ -1,53 +1,14 @@
-"""The file of a form: arrays and a JSON header, no pickle, nothing that runs.
-
-    magic (10 bytes) | length of the header (uint64) | SHA-256 of the header | header | payload
-
-All numbers are little-endian. The header is a JSON object with the keys of `_HEADER`: the format
-version, the samewise version that wrote it, the kind, its parameters, the arrays (name, dtype,
-shape, offset), and the length and SHA-256 of the payload. The payload holds the arrays in C order,
-in the order of the header, each starting at the next multiple of 8 bytes.
-"""
+"""The file of a form."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import os
-import stat
-import struct
-from collections.abc import Iterator
-from importlib import metadata
-from typing import Any, BinaryIO, NoReturn
 
-import numpy as np
-
-from samewise._typing import Array
-from samewise.exceptions import FileFormatError, InvalidInputError
+from samewise.exceptions import InvalidInputError
+from samewise.files import container
 from samewise.forms.base import KINDS, Form
-from samewise.forms.writing import write_atomically
 
-__all__ = ["load", "save_form"]
-
-FORMAT = 1
-_MAGIC = b"samewise\x1a\n"
-_PREFIX = struct.Struct("<Q32s")
-_ALIGN = 8
-# A header holds names and a few numbers; this bounds what parsing a hostile one can cost.
-_MAX_HEADER = 2**20
-# An empty side lets the other one be any number; beyond this NumPy makes no array.
-_MAX_SIDE = 2**31
-_DTYPES = {"float32": "<f4", "float64": "<f8", "int64": "<i8", "bool": "|b1"}
-_HEADER = {
-    "format": int,
-    "samewise": str,
-    "kind": str,
-    "params": dict,
-    "arrays": list,
-    "payload_bytes": int,
-    "payload_sha256": str,
-}
-_ARRAY = {"name": str, "dtype": str, "shape": list, "offset": int}
+__all__ = ["form_of", "load", "save_form"]
 
 
 def save_form(form: Form, path: str | os.PathLike[str]) -> None:
@@ -71,22 +32,14 @@ def save_form(form: Form, path: str | os.PathLike[str]) -> None:
     True
     """
     arrays, params = form._state()
-    chunks = list(_payload(arrays))
-    digest = hashlib.sha256()
-    for chunk in chunks:
-        digest.update(chunk)
-    header = {
-        "format": FORMAT,
-        "samewise": _version(),
-        "kind": form.kind,
-        "params": params,
-        "arrays": _table(arrays),
-        "payload_bytes": sum(memoryview(chunk).nbytes for chunk in chunks),
-        "payload_sha256": digest.hexdigest(),
-    }
-    text = _encode(header, form)
-    prefix = _PREFIX.pack(len(text), hashlib.sha256(text).digest())
-    write_atomically(path, [_MAGIC, prefix, text, *chunks])
+    owner = type(form).__name__
+    for name, value in params.items():
+        if callable(value):
+            raise InvalidInputError(
+                f"A {owner} whose {name} is a callable cannot be saved; use a named {name}, or "
+                "keep the arrays and build the form again in your program"
+            )
+    container.write(path, form.kind, arrays, params, owner=owner)
 
 
 def load(path: str | os.PathLike[str]) -> Form:
@@ -113,179 +66,15 @@ def load(path: str | os.PathLike[str]) -> Form:
     ...     load(path).components
     array([[2.]])
     """
-    shown = os.fspath(path)
-    # Asked before opening: a pipe would block, and a device has no end.
-    if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
-        _refuse(shown, "is not a regular file")
-    with open(path, "rb") as file:
-        header, payload = _read(file, shown)
-    cls = KINDS.get(header["kind"])
+    return form_of(container.read(path))
+
+
+def form_of(content: container.Content) -> Form:
+    """The form that a file holds."""
+    if content.kind == container.LEARNER:
+        content.refuse("holds a learner, not a form; samewise.load reads it")
+    cls = KINDS.get(content.kind)
     if cls is None:
-        _refuse(shown, f"holds a form of the unknown kind {header['kind']!r}")
-    arrays = _arrays(header["arrays"], payload, shown)
-    try:
-        return cls._restore(arrays, header["params"])
-    except (TypeError, ValueError, OverflowError) as error:
-        raise FileFormatError(
-            f"{shown} holds arrays or parameters that do not make a {cls.__name__}: {error}"
-        ) from error
-
-
-def _payload(arrays: dict[str, Array]) -> Iterator[Any]:
-    for values in arrays.values():
-        stored = np.ascontiguousarray(values, dtype=_DTYPES[values.dtype.name])
-        yield stored.reshape(-1).view(np.uint8)
-        yield bytes(-stored.nbytes % _ALIGN)
-
-
-def _table(arrays: dict[str, Array]) -> list[dict[str, Any]]:
-    table, offset = [], 0
-    for name, values in arrays.items():
-        shape = list(values.shape)
-        table.append({"name": name, "dtype": values.dtype.name, "shape": shape, "offset": offset})
-        offset = _next_offset(offset + values.nbytes)
-    return table
-
-
-def _next_offset(end: int) -> int:
-    return end + -end % _ALIGN
-
-
-def _encode(header: dict[str, Any], form: Form) -> bytes:
-    for name, value in header["params"].items():
-        if callable(value):
-            raise InvalidInputError(
-                f"A {type(form).__name__} whose {name} is a callable cannot be saved; use a named "
-                f"{name}, or keep the arrays and build the form again in your program"
-            )
-    try:
-        text = json.dumps(header, allow_nan=False, ensure_ascii=False).encode()
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"A parameter of {type(form).__name__} cannot be saved ({error}); files hold finite "
-            "numbers, texts, booleans and None"
-        ) from error
-    if len(text) > _MAX_HEADER:
-        raise InvalidInputError(
-            f"The parameters of {type(form).__name__} take {len(text)} bytes, but a file holds at "
-            f"most {_MAX_HEADER}"
-        )
-    return text
-
-
-def _version() -> str:
-    try:
-        return metadata.version("samewise")
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
-def _refuse(path: str | bytes, reason: str) -> NoReturn:
-    raise FileFormatError(f"{path!s} {reason}")
-
-
-def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:
-    size = os.fstat(file.fileno()).st_size
-    magic = file.read(len(_MAGIC))
-    if magic != _MAGIC[: len(magic)]:
-        _refuse(path, "is not a samewise file")
-    prefix = file.read(_PREFIX.size)
-    if len(prefix) < _PREFIX.size:
-        _refuse(path, "is truncated")
-    length, digest = _PREFIX.unpack(prefix)
-    if length > _MAX_HEADER:
-        _refuse(path, f"is damaged: its header claims {length} bytes")
-    text = file.read(length)
-    if len(text) < length:
-        _refuse(path, "is truncated")
-    if hashlib.sha256(text).digest() != digest:
-        _refuse(path, "is damaged: the checksum of its header does not match")
-    header = _decode(text, path)
-    rest = size - file.tell()
-    if rest < header["payload_bytes"]:
-        _refuse(path, "is truncated")
-    if rest > header["payload_bytes"]:
-        _refuse(path, "has trailing bytes after the last array")
-    payload = file.read(rest)
-    if hashlib.sha256(payload).hexdigest() != header["payload_sha256"]:
-        _refuse(path, "is damaged: the checksum of its arrays does not match")
-    return header, payload
-
-
-def _decode(text: bytes, path: str) -> dict[str, Any]:
-    try:
-        header = json.loads(
-            text.decode(),
-            parse_constant=_no_constant,
-            parse_float=_finite,
-            object_pairs_hook=_unique,
-        )
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path} has a header that is not plain JSON: {error}") from error
-    if not isinstance(header, dict):
-        _refuse(path, "has a header that is not a JSON object")
-    version = header.get("format")
-    if type(version) is not int or version < 1:
-        _refuse(path, "has a header without a format version")
-    if version > FORMAT:
-        _refuse(path, f"has format {version}: written by a newer version; upgrade samewise")
-    _check_fields(header, _HEADER, "header", path)
-    return header
-
-
-def _arrays(table: list[Any], payload: bytes, path: str) -> dict[str, Array]:
-    arrays: dict[str, Array] = {}
-    offset = 0
-    for entry in table:
-        if not isinstance(entry, dict):
-            _refuse(path, "has an array entry that is not a JSON object")
-        _check_fields(entry, _ARRAY, "array entry", path)
-        if entry["name"] in arrays:
-            _refuse(path, f"lists the array {entry['name']!r} twice")
-        if entry["offset"] != offset:
-            _refuse(path, f"does not place the array {entry['name']!r} where it belongs")
-        arrays[entry["name"]], end = _array(entry, payload, path)
-        offset = _next_offset(end)
-    if offset != len(payload):
-        _refuse(path, "holds bytes that belong to no array")
-    return arrays
-
-
-def _array(entry: dict[str, Any], payload: bytes, path: str) -> tuple[Array, int]:
-    name, shape, offset = entry["name"], entry["shape"], entry["offset"]
-    if entry["dtype"] not in _DTYPES:
-        _refuse(path, f"holds an array of the type {entry['dtype']!r}, which is not allowed")
-    if len(shape) > 2 or any(type(n) is not int or not 0 <= n < _MAX_SIDE for n in shape):
-        _refuse(path, f"gives the array {name!r} an impossible shape")
-    dtype, size = np.dtype(_DTYPES[entry["dtype"]]), math.prod(shape)
-    end = offset + size * dtype.itemsize
-    if end > len(payload):
-        _refuse(path, f"gives the array {name!r} more bytes than there are")
-    # A view of the bytes as they were read; only a big-endian machine needs a copy.
-    flat: Array = np.frombuffer(memoryview(payload)[offset:end], dtype)
-    return flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape), end
-
-
-def _check_fields(entry: dict[str, Any], fields: dict[str, type], what: str, path: str) -> None:
-    if entry.keys() != fields.keys():
-        _refuse(path, f"has unexpected or missing names in its {what}")
-    for name, kind in fields.items():
-        if type(entry[name]) is not kind:
-            _refuse(path, f"has a {name!r} of the wrong type in its {what}")
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError("a number is too large")
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return dict(pairs)
+        content.refuse(f"holds a form of the unknown kind {content.kind!r}")
+    with content.making(cls.__name__):
+        return cls._restore(content.arrays, content.params)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from scipy import sparse
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
@@ -167,8 +168,12 @@ class KernelMahalanobis(EuclideanForm):
                     f"but they are {self._kernel_params}"
                 )
             return
+        point = self.support[:1]
+        if sp.issparse(point) and point.nnz:
+            # The columns it has: a file may claim any number of others.
+            point = point[:, np.unique(point.indices)]
         try:
-            self._evaluate(self.support[:1], self.support[:1])
+            self._evaluate(point, point)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"The kernel {self.kernel!r} cannot be evaluated on the support with kernel_params="

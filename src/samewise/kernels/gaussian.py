@@ -4,9 +4,9 @@ Every loop walks its examples in order with the violation p_i = target_i − l_i
 step τ and what it was divided by, and leaves alone examples of weight 0. Weights divide the
 regularizer: r becomes r / weight_i.
 
-*Diagonal*: W and its variances Σ stand side by side in one array G of shape (m, n, 2), so that a
-scattered access fetches both. *Factored*: W is m × n, the covariances Λ (m × m) and Ω (n × n) live
-in the lower triangles of C-ordered arrays.
+*Diagonal*: W and its variances Σ stand side by side, as real and imaginary parts of one complex
+array G = W + iΣ, so that a scattered access fetches both. *Factored*: W is m × n, the covariances
+Λ (m × m) and Ω (n × n) live in the lower triangles of C-ordered arrays.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from scipy.linalg.blas import get_blas_funcs
 
 from samewise._typing import Array
 from samewise.kernels import blocked
-from samewise.kernels.rank_one import FAST, _add_bilinear, _bilinear
+from samewise.kernels.rank_one import FAST, _add_bilinear, _bilinear, _sq_norm
 from samewise.kernels.steps import ROUNDING
 
 LEAST = 2.0**-52
 """A variance shrinks by no more than this at once: rounding must not make it zero or negative."""
+
+FLOOR = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-5}
+"""qᵀΛq stays above this part of ‖q‖²: below it, rounding decides, and Λ ⪰ 0 would be lost."""
 
 
 @njit(cache=True, fastmath=FAST)
@@ -33,8 +36,8 @@ def _row_moments(row: Array, v: Array, v2: Array) -> tuple[float, float]:
     score = 0.0
     variance = 0.0
     for k in range(v.shape[0]):
-        score += row[k, 0] * v[k]
-        variance += row[k, 1] * v2[k]
+        score += row[k].real * v[k]
+        variance += row[k].imag * v2[k]
     return score, variance
 
 
@@ -42,14 +45,13 @@ def _row_moments(row: Array, v: Array, v2: Array) -> tuple[float, float]:
 def _move_row(row: Array, v: Array, v2: Array, f: float, g: float) -> None:
     """w_k += f σ_k v_k, σ_k −= g (σ_k v_k)²."""
     for k in range(v.shape[0]):
-        s = row[k, 1]
-        row[k, 0] += f * s * v[k]
-        row[k, 1] = s * max(1.0 - g * s * v2[k], LEAST)
+        w, s = row[k].real, row[k].imag
+        row[k] = complex(w + f * s * v[k], s * max(1.0 - g * s * v2[k], LEAST))
 
 
 @njit(cache=True)
 def diagonal_dense(
-    G: Array,
+    G: NDArray[np.complexfloating[Any]],
     L: Array,
     R: Array,
     target: NDArray[np.float64],
@@ -86,8 +88,9 @@ def _gather_moments(row: Array, at: NDArray[np.uint32], v: Array, v2: Array) -> 
     score = 0.0
     variance = 0.0
     for k in range(v.shape[0]):
-        score += row[at[k], 0] * v[k]
-        variance += row[at[k], 1] * v2[k]
+        both = row[at[k]]
+        score += both.real * v[k]
+        variance += both.imag * v2[k]
     return score, variance
 
 
@@ -96,14 +99,13 @@ def _scatter_moves(
     row: Array, at: NDArray[np.uint32], v: Array, v2: Array, f: float, g: float
 ) -> None:
     for k in range(v.shape[0]):
-        s = row[at[k], 1]
-        row[at[k], 0] += f * s * v[k]
-        row[at[k], 1] = s * max(1.0 - g * s * v2[k], LEAST)
+        w, s = row[at[k]].real, row[at[k]].imag
+        row[at[k]] = complex(w + f * s * v[k], s * max(1.0 - g * s * v2[k], LEAST))
 
 
 @njit(cache=True)
 def diagonal_sparse(
-    G: Array,
+    G: NDArray[np.complexfloating[Any]],
     left_ptr: NDArray[Any],
     left_at: NDArray[np.uint32],
     left: Array,
@@ -166,32 +168,41 @@ def diagonal_replay(
                 variances[at] = s * max(1.0 - s * g * g / divisor[i], LEAST)
 
 
+@njit(cache=True)
+def _mirror(T: Array) -> None:
+    """Fill the upper triangle, so that whole rows can be read and moved at once."""
+    for r in range(T.shape[0]):
+        for k in range(r):
+            T[k, r] = T[r, k]
+
+
 @njit(cache=True, fastmath=FAST)
 def _symmetric_times(T: Array, v: Array, out: NDArray[np.float64]) -> float:
-    """out = T v for the symmetric matrix in the lower triangle of T; returns vᵀTv."""
-    for r in range(v.shape[0]):
+    """out = T v, four rows at a time; returns vᵀTv."""
+    d = v.shape[0]
+    out[:] = 0.0
+    r = 0
+    while r + 4 <= d:
+        t0, t1, t2, t3 = T[r], T[r + 1], T[r + 2], T[r + 3]
+        v0, v1, v2, v3 = v[r], v[r + 1], v[r + 2], v[r + 3]
+        for k in range(d):
+            out[k] += t0[k] * v0 + t1[k] * v1 + t2[k] * v2 + t3[k] * v3
+        r += 4
+    while r < d:
         row, x = T[r], v[r]
-        inner = 0.0
-        for k in range(r):
-            inner += row[k] * v[k]
+        for k in range(d):
             out[k] += row[k] * x
-        out[r] = inner + row[r] * x
+        r += 1
     total = 0.0
-    for r in range(v.shape[0]):
-        total += out[r] * v[r]
+    for k in range(d):
+        total += out[k] * v[k]
     return total
 
 
-@njit(cache=True, fastmath=FAST)
-def _shrink(T: Array, c: float, a: NDArray[np.float64]) -> None:
-    """T −= c a aᵀ on the lower triangle."""
-    d = a.shape[0]
-    for r in range(d):
-        row = T[r]
-        f = c * a[r]
-        # To the next multiple of four: what lands above the diagonal is not read.
-        for k in range(min((r | 3) + 1, d)):
-            row[k] -= f * a[k]
+@njit(cache=True)
+def shrinkage(s: float, t: float, rho: float, least: float) -> float:
+    """How much of (Λq)(Λq)ᵀ goes: t / (ρ + s t), but what is left of s = qᵀΛq exceeds `least`."""
+    return min(t / (rho + s * t), max(s - least, 0.0) / (s * s))
 
 
 @njit(cache=True, fastmath=FAST)
@@ -217,6 +228,7 @@ def factored_dense(
     target: NDArray[np.float64],
     weight: NDArray[np.float64],
     r: float,
+    least: float,
     on_mistakes: bool,
     tau: NDArray[np.float64],
     violation: NDArray[np.float64],
@@ -230,17 +242,23 @@ def factored_dense(
     """
     m, n = W.shape
     a, k, c, h = np.empty(m), np.empty(m), np.empty(n), np.empty(n)
+    _mirror(Lambda)
+    _mirror(Omega)
     for i in range(L.shape[0]):
         q, p = L[i], R[i]
         score = _bilinear(W, q, p)
         violation[i] = target[i] - score
         tau[i] = 0.0
-        if weight[i] == 0.0 or violation[i] <= ROUNDING or (on_mistakes and score > 0.0):
+        if weight[i] == 0.0 or violation[i] <= ROUNDING:
             continue
-        s, t = _symmetric_times(Lambda, q, a), _symmetric_times(Omega, p, c)
+        if on_mistakes and violation[i] < target[i]:
+            continue
+        least_s, least_t = least * _sq_norm(q), least * _sq_norm(p)
+        s = max(_symmetric_times(Lambda, q, a), least_s)
+        t = max(_symmetric_times(Omega, p, c), least_t)
         rho = r / weight[i]
         tau[i] = violation[i] / (rho + s * t)
-        down_left, down_right = t / (n * rho + s * t), s / (m * rho + s * t)
+        down_left, down_right = shrinkage(s, t, n * rho, least_s), shrinkage(t, s, m * rho, least_t)
         if on_mistakes:
             # Λ_i (B + τ q pᵀ) Ω_i, written with W = Λ B Ω before the step.
             _times(W, q, p, h, k)
@@ -251,8 +269,8 @@ def factored_dense(
         else:
             left[0, i], right[0, i] = tau[i] * a, c
         _add_bilinear(W, 1.0, left[0, i], right[0, i])
-        _shrink(Lambda, down_left, a)
-        _shrink(Omega, down_right, c)
+        _add_bilinear(Lambda, -down_left, a, a)
+        _add_bilinear(Omega, -down_right, c, c)
 
 
 def factored_block(
@@ -264,6 +282,7 @@ def factored_block(
     target: NDArray[np.float64],
     weight: NDArray[np.float64],
     r: float,
+    least: float,
     tau: NDArray[np.float64],
     violation: NDArray[np.float64],
 ) -> tuple[Array, Array]:
@@ -280,7 +299,9 @@ def factored_block(
     Y, Z = (symm(1.0, T.T, V.T, lower=0).T for T, V in ((Lambda, L), (Omega, R)))
     A, D = (gemm(1.0, V.T, U.T, trans_a=1).T.astype(np.float64) for U, V in ((Y, L), (Z, R)))
     down = np.zeros((2, len(L)))
-    _walk(blocked.bilinear(W, L, R), A, D, target, weight, r, W.shape, tau, violation, down)
+    floors = least * np.stack([np.einsum("ij,ij->i", V, V, dtype=np.float64) for V in (L, R)])
+    scores = blocked.bilinear(W, L, R)
+    _walk(scores, A, D, floors, target, weight, r, W.shape, tau, violation, down)
     rows = np.flatnonzero(tau)
     if len(rows) == 0:
         return L[rows], R[rows]
@@ -302,6 +323,7 @@ def _walk(
     score: NDArray[np.float64],
     A: NDArray[np.float64],
     D: NDArray[np.float64],
+    floors: NDArray[np.float64],
     target: NDArray[np.float64],
     weight: NDArray[np.float64],
     r: float,
@@ -319,10 +341,11 @@ def _walk(
         if weight[t] == 0.0 or violation[t] <= ROUNDING:
             continue
         a, d = A[t], D[t]
-        both = a[t] * d[t]
+        of_query, of_item = max(a[t], floors[0, t]), max(d[t], floors[1, t])
         rho = r / weight[t]
-        tau[t] = violation[t] / (rho + both)
-        down[0, t], down[1, t] = d[t] / (n * rho + both), a[t] / (m * rho + both)
+        tau[t] = violation[t] / (rho + of_query * of_item)
+        down[0, t] = shrinkage(of_query, of_item, n * rho, floors[0, t])
+        down[1, t] = shrinkage(of_item, of_query, m * rho, floors[1, t])
         for i in range(t + 1, size):
             score[i] += tau[t] * a[i] * d[i]
             x, y = down[0, t] * a[i], down[1, t] * d[i]

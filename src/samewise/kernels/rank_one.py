@@ -36,6 +36,51 @@ def gather_differences(X: Array, left: NDArray[Any], right: NDArray[Any], out: A
             out[i, k] = X[a, k] - X[c, k]
 
 
+@njit(cache=True)
+def gather_sparse_differences(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: Array,
+    left: NDArray[Any],
+    right: NDArray[Any],
+    out_ptr: NDArray[Any],
+    out_indices: NDArray[Any],
+    out: Array,
+) -> int:
+    """The same for CSR rows with sorted indices; zeros are left out. Returns how many are kept."""
+    n = 0
+    for i in range(left.shape[0]):
+        a, a_end = indptr[left[i]], indptr[left[i] + 1]
+        c, c_end = indptr[right[i]], indptr[right[i] + 1]
+        while a < a_end or c < c_end:
+            if c == c_end or (a < a_end and indices[a] < indices[c]):
+                at, value = indices[a], data[a]
+                a += 1
+            elif a == a_end or indices[c] < indices[a]:
+                at, value = indices[c], -data[c]
+                c += 1
+            else:
+                at, value = indices[a], data[a] - data[c]
+                a += 1
+                c += 1
+            if value != 0:
+                out_indices[n], out[n] = at, value
+                n += 1
+        out_ptr[i + 1] = n
+    return n
+
+
+@njit(cache=True)
+def any_in_rows(indptr: NDArray[Any], data: Array, out: NDArray[np.bool_]) -> None:
+    """Which CSR rows hold anything but zeros."""
+    for i in range(out.shape[0]):
+        out[i] = False
+        for k in range(indptr[i], indptr[i + 1]):
+            if data[k] != 0:
+                out[i] = True
+                break
+
+
 @njit(cache=True, fastmath=FAST)
 def _quadratic(M: Array, v: Array) -> float:
     """vᵀMv from the lower triangle, four rows at a time."""
@@ -265,6 +310,27 @@ def dense_bilinear(
     return L.shape[0], b
 
 
+@njit(cache=True, fastmath=FAST)
+def _scatter_rows(
+    W: Array, u_at: NDArray[np.uint32], u: Array, v_at: NDArray[np.uint32], v: Array, c: float
+) -> None:
+    """W += c u vᵀ, four rows at a time: more writes under way at once."""
+    s = 0
+    while s + 4 <= u.shape[0]:
+        w0, w1, w2, w3 = W[u_at[s]], W[u_at[s + 1]], W[u_at[s + 2]], W[u_at[s + 3]]
+        u0, u1, u2, u3 = c * u[s], c * u[s + 1], c * u[s + 2], c * u[s + 3]
+        for k in range(v.shape[0]):
+            at, x = v_at[k], v[k]
+            w0[at] += u0 * x
+            w1[at] += u1 * x
+            w2[at] += u2 * x
+            w3[at] += u3 * x
+        s += 4
+    while s < u.shape[0]:
+        _scatter(W[u_at[s]], v_at, v, c * u[s])
+        s += 1
+
+
 @njit(cache=True)
 def sparse_bilinear(
     W: Array,
@@ -306,8 +372,7 @@ def sparse_bilinear(
         tau[i] = t_i
         if t_i == 0.0:
             continue
-        for s in range(u.shape[0]):
-            _scatter(W[u_at[s]], v_at, v, t_i * sign[i] * u[s])
+        _scatter_rows(W, u_at, u, v_at, v, t_i * sign[i])
         b = max(b + t_i * offset[i], floor)
         updates += 1
         if updates == max_updates:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from samewise.engine.averaging import Spec, checked_average
 from samewise.engine.gaussian import DiagonalGaussian, FactoredGaussian, Gaussian, Uncertain
 from samewise.engine.online import Online
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved
 from samewise.forms import Bilinear
 from samewise.kernels.neighbors import top_k
 from samewise.kernels.pairwise import times
@@ -83,7 +84,8 @@ class AROMA(TripletLearner):
             How many to name.
         by : {"variance", "upper"}
             "variance": those whose score is least sure. "upper": those that may well be good, by
-            their upper confidence bound qᵀWp + width · √variance.
+            their upper confidence bound qᵀWp + width · √variance. (The variance of FactoredAROMA is
+            a product, so by it alone every query asks for the same items.)
         width : float
             Of the confidence bound, in standard deviations.
 
@@ -94,16 +96,19 @@ class AROMA(TripletLearner):
         """
         if by not in ("variance", "upper"):
             raise InvalidInputError(f"by must be 'variance' or 'upper'. Got {by!r}.")
+        if not isinstance(width, Real) or not np.isfinite(width):
+            raise InvalidInputError(f"width must be a finite number. Got {width!r}.")
         single = np.ndim(q) == 1
         Q: Matrix = np.asarray(q)[None, :] if single else q
         worth = self.score_variance(Q, candidates)
-        if not 1 <= n <= worth.shape[1]:
+        if not isinstance(n, Integral) or not 1 <= n <= worth.shape[1]:
             raise InvalidInputError(
-                f"n must be between 1 and the number of candidates, {worth.shape[1]}. Got {n}."
+                f"n must be an integer between 1 and the number of candidates, {worth.shape[1]}. "
+                f"Got {n!r}."
             )
         if by == "upper":
-            worth = self.metric_.closeness(Q, candidates) + width * np.sqrt(worth)
-        asked = top_k(worth, n)
+            worth = self.metric_.closeness(Q, candidates) + float(width) * np.sqrt(worth)
+        asked = top_k(worth, int(n))
         return asked[0] if single else asked
 
     def sample_scores(self, Q: Matrix, P: Matrix, random_state: Any = None) -> Array:
@@ -122,13 +127,15 @@ class AROMA(TripletLearner):
         -------
         array of shape (k, l)
         """
-        Q, P = self._in_coordinates(Q, P)
-        return Bilinear(self._gaussian.draw(check_random_state(random_state))).cross(Q, P)
+        seen = self._in_coordinates(Q, P)
+        noise = Bilinear(self._gaussian.noise(check_random_state(random_state)))
+        return self.metric_.cross(Q, P) + noise.cross(*seen)
 
     def _in_coordinates(self, Q: Matrix, P: Matrix) -> tuple[Matrix, Matrix]:
         """Queries and items, checked, as the Gaussian sees them."""
-        check_is_fitted(self)
-        Q, P = self.metric_._check_cross(Q, P)
+        form = self.metric_
+        Q = form._check_rows(Q, "Q", form.n_features_in)
+        P = form._check_rows(P, "P", form.n_features_items)
         if self._bases is None:
             return Q, P
         return times(Q, self._bases[0].astype(Q.dtype)), times(P, self._bases[1].astype(P.dtype))
@@ -143,7 +150,8 @@ class DiagonalAROMA(AROMA):
         W ← W + ℓ / (s + r) · Σ ∘ G,   Σ ← Σ − (Σ ∘ G)² / (s + r).
 
     Entries that were told much about move little: rare features keep learning fast. Sparse
-    vectors cost Θ(nnz(q) · nnz(p)) a triplet. Mistakes are bounded for any sequence (Theorem 1).
+    vectors cost Θ(nnz(q) · nnz(p)) a triplet. The paper's Theorem 1 bounds the mistakes;
+    tests/theory/test_aroma.py has where it holds as printed, and where not (r > 2).
 
     Parameters
     ----------
@@ -151,9 +159,12 @@ class DiagonalAROMA(AROMA):
         How noisy a triplet is held to be: the larger, the smaller the steps.
     margin : float or "auto"
         The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
-        unit length and W does not start at zero: scores then differ by tenths, a margin of 1 would
-        pull W far from its start, and the standard deviation of the scores at the start is taken
-        (over at most 1000 queries and items of the first portion). `margin_` says which.
+        unit length and W does not start at zero. Similarities of embeddings differ by tenths
+        there, and steps towards a margin of 1 would undo what the start is good for; the margin
+        is then such that a step changes the scores of unrelated pairs by about a twentieth of
+        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
+        of different rows (of at most 1000). In a stream the first portion settles it, by all
+        rows of its matrix. `margin_` says which.
     init : {"zero", "identity"} or array of shape (n_features, n_item_features)
         W to start from. From zero, the scale of the scores means nothing; from the identity, the
         plain dot product is what is improved: for embeddings that are good already.
@@ -176,8 +187,7 @@ class DiagonalAROMA(AROMA):
         Part of the labeled examples that `fit` holds out, class by class, to stop early on.
     evaluate_every : int, optional
         With validation examples, how many triplets to learn before the mean average precision
-        among them is looked at again; unless said, a tenth of the triplets. Looks happen between
-        portions of some hundreds to thousands of triplets.
+        among them is looked at again; unless said, a tenth of the triplets.
     patience : int
         Looks without a better value after which learning stops. The best state is kept.
     path : {"auto", "compiled", "blocked", "plain"}
@@ -265,6 +275,11 @@ class DiagonalAROMA(AROMA):
             )
         return DiagonalGaussian(W, self.r)
 
+    def _restored_engine(self, saved: Saved) -> Online:
+        online = Uncertain.restore(saved, DiagonalGaussian)
+        saved.check(online.average.kind != "suffix", "average must not be suffix")
+        return online
+
     @property
     def variance_(self) -> Array:
         """Σ, as a copy."""
@@ -289,16 +304,19 @@ class FactoredAROMA(AROMA):
         How noisy a triplet is held to be: the larger, the smaller the steps.
     margin : float or "auto"
         The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
-        unit length and W does not start at zero: scores then differ by tenths, a margin of 1 would
-        pull W far from its start, and the standard deviation of the scores at the start is taken
-        (over at most 1000 queries and items of the first portion). `margin_` says which.
+        unit length and W does not start at zero. Similarities of embeddings differ by tenths
+        there, and steps towards a margin of 1 would undo what the start is good for; the margin
+        is then such that a step changes the scores of unrelated pairs by about a twentieth of
+        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
+        of different rows (of at most 1000). In a stream the first portion settles it, by all
+        rows of its matrix. `margin_` says which.
     init : {"zero", "identity"} or array of shape (n_features, n_item_features)
         W to start from. From zero, the scale of the scores means nothing; from the identity, the
         plain dot product is what is improved: for embeddings that are good already.
     update : {"margin", "mistake"}
         "margin": every triplet with a loss moves W. "mistake": only one with qᵀWp ≤ 0 does, and
         W = Λ B Ω with the covariances after the step, B ← B + ℓ / (r + s t) · q pᵀ: the variant
-        whose mistakes are bounded for any sequence (Theorem 2).
+        of the paper's Theorem 2 on the number of mistakes.
     average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k)
         Which hypothesis is handed out, see `PassiveAggressive`.
     n_passes : int
@@ -317,8 +335,7 @@ class FactoredAROMA(AROMA):
         Part of the labeled examples that `fit` holds out, class by class, to stop early on.
     evaluate_every : int, optional
         With validation examples, how many triplets to learn before the mean average precision
-        among them is looked at again; unless said, a tenth of the triplets. Looks happen between
-        portions of some hundreds to thousands of triplets.
+        among them is looked at again; unless said, a tenth of the triplets.
     patience : int
         Looks without a better value after which learning stops. The best state is kept.
     path : {"auto", "compiled", "blocked", "plain"}
@@ -410,6 +427,9 @@ class FactoredAROMA(AROMA):
 
     def _start(self, W: Array) -> Gaussian:
         return FactoredGaussian(W, self.r, self.update == "mistake")
+
+    def _restored_engine(self, saved: Saved) -> Online:
+        return Uncertain.restore(saved, FactoredGaussian)
 
     @property
     def query_covariance_(self) -> Array:

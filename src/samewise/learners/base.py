@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +24,8 @@ from samewise._typing import Array, Matrix
 from samewise.engine.online import Online, few_threads
 from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
+from samewise.files.container import parse
+from samewise.files.state import Saved, State
 from samewise.forms import Form
 from samewise.search import Index
 from samewise.supervision.streams import passes
@@ -107,7 +111,8 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Takes what `fit` takes, or an iterator of blocks: Pairs or Triplets, or tuples of
         arguments for `fit`. In whatever portions a stream arrives, the result is that of one `fit`
-        over all of it. Input that is refused changes nothing; in a stream of blocks, what the
+        over all of it (the first portion settles what is taken from the data: margin="auto",
+        rank). Input that is refused changes nothing; in a stream of blocks, what the
         blocks before the refused one taught is kept.
         """
         if not isinstance(X, Iterator):
@@ -134,7 +139,7 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @contextmanager
     def _unchanged_if_refused(self, random: np.random.RandomState) -> Iterator[None]:
         """Whatever is refused inside leaves attributes and random numbers as they were."""
-        attributes, numbers = vars(self).copy(), random.get_state()
+        attributes, numbers = vars(self).copy(), random.get_state(legacy=False)
         try:
             yield
         except BaseException:
@@ -249,6 +254,69 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @abstractmethod
     def _n_features_out(self) -> int:
         """Columns that `transform` gives."""
+
+    # How it is kept
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner, with all it needs to go on, to a file that `samewise.load` reads.
+
+        The loaded learner goes on with `partial_fit` as this one would have, bit for bit: the file
+        holds its parameters, matrices and covariances, averages, counters and learning curve, and
+        the state of its random numbers. (`metric_.save` writes only what is needed to use it.)
+
+        Parameters
+        ----------
+        path : str or path
+            An older file is replaced whole or not at all. While it is written, a temporary file
+            lies beside it.
+
+        Notes
+        -----
+        No pickle: a file is data, checked when it is read. What is given as a callable cannot be
+        saved. A loaded learner draws from random numbers of its own, which stand where those of
+        this learner stood, also where `random_state` is None or a RandomState shared with others;
+        a RandomState that was given comes back as another one in the same state. An `init` that
+        was given as lists comes back as an array.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import samewise
+        >>> pairs, same = [[[0.0], [1.0]], [[0.0], [3.0]]], [1, -1]
+        >>> learner = samewise.PassiveAggressive().partial_fit(pairs, same)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     learner.save(pathlib.Path(folder) / "learner")
+        ...     again = samewise.load(pathlib.Path(folder) / "learner")
+        >>> again.partial_fit(pairs, same).metric_ == learner.partial_fit(pairs, same).metric_
+        True
+        """
+        from samewise.learners.files import save_learner
+
+        save_learner(self, path)
+
+    def _state(self) -> State:
+        """What was learned, beyond the parameters; a kind of learner adds what it has besides."""
+        state = State(values={"n_features_in_": self.n_features_in_})
+        if hasattr(self, "feature_names_in_"):
+            # An array: names of many features would not fit into the header of a file.
+            text = json.dumps(self.feature_names_in_.tolist()).encode()
+            state.arrays["feature_names_in_"] = np.frombuffer(text, dtype=np.uint8)
+        return state.add("online", self._online.state())
+
+    def _restore(self, saved: Saved) -> None:
+        """Take over what `_state` gave."""
+        self.n_features_in_ = saved.count("n_features_in_", least=1)
+        if saved.has("feature_names_in_"):
+            names = parse(saved.array("feature_names_in_", None, dtypes=["uint8"]).tobytes())
+            right = isinstance(names, list) and all(isinstance(name, str) for name in names)
+            saved.check(right and len(names) == self.n_features_in_, "feature names must be texts")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self._online = self._restored_engine(saved.part("online"))
+        self._handed = {}
+
+    @abstractmethod
+    def _restored_engine(self, saved: Saved) -> Online:
+        """The loop of a saved state."""
 
     # How it is used
 

@@ -13,10 +13,11 @@ from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Array, Matrix
-from samewise.engine.kernel_span import BLOCK, KernelSpan
+from samewise.engine.kernel_span import BLOCK, KernelSpan, restored_rows, rows_state
 from samewise.engine.online import Online
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
 from samewise.forms import Form, KernelMahalanobis
 from samewise.kernels import psd
 from samewise.kernels.steps import Step
@@ -144,11 +145,14 @@ class KernelPOLA(PairLearner):
     def _members(self, pairs: Pairs) -> tuple[Matrix, Matrix]:
         """What the kernel is evaluated on: rows, or their numbers in the kernel matrix."""
         if self._precomputed:
-            return pairs.left, pairs.right
+            return pairs.left.astype(np.int64), pairs.right.astype(np.int64)
         return pairs.X[pairs.left], pairs.X[pairs.right]
 
     def _evaluate(self, A: Matrix, B: Matrix) -> Array:
-        return pairwise_kernels(A, B, metric=self.kernel, **(self.kernel_params or {}))
+        # As the form does it: with a number of NumPy's, float32 rows would be evaluated in float64.
+        params = (self.kernel_params or {}).items()
+        plain = {name: v.item() if isinstance(v, np.generic) else v for name, v in params}
+        return pairwise_kernels(A, B, metric=self.kernel, **plain)
 
     def _supervision(self, X: Any, *args: Any, **kwargs: Any) -> Pairs:
         pairs = super()._supervision(X, *args, **kwargs)
@@ -187,6 +191,27 @@ class KernelPOLA(PairLearner):
             "Under a kernel a distance depends on both members of a pair. Got a matrix; give Pairs "
             "or an array of shape (n, 2, d)."
         )
+
+    def _state(self) -> State:
+        state = super()._state().add("span", self._span.state())
+        return state.add("first", rows_state(self._first))
+
+    def _restore(self, saved: Saved) -> None:
+        super()._restore(saved)
+        shape = self.n_features_in_, self._precomputed
+        self._span = KernelSpan.restore(saved.part("span"), *shape)
+        self._first = restored_rows(saved.part("first"), 1, *shape)
+        s = len(self._span)
+        saved.check(self._online.store.shape == (s, s), "matrix does not live in the span")
+        if not self._precomputed:
+            # Meets unknown keywords; not on the rows, whose width a file may only claim.
+            self._evaluate(np.ones((1, 1)), np.ones((1, 1)))
+
+    def _restored_engine(self, saved: Saved) -> Online:
+        online = Online.restore(saved, Symmetric)
+        right = online.psd == "each" and online.average.kind == "last"
+        saved.check(right, "psd must be each, and average last")
+        return online
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

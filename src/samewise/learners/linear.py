@@ -17,6 +17,7 @@ from samewise.engine.online import PATHS, Online, chunks
 from samewise.engine.policy import Policy, checked_psd
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import FLOATS, Saved, State
 from samewise.forms import Mahalanobis
 from samewise.kernels.steps import Step
 from samewise.learners.pairs import LEAST_B, PairLearner
@@ -91,6 +92,20 @@ class LinearPairLearner(PairLearner):
     def get_mahalanobis_matrix(self) -> Array:
         """M of shape (n_features, n_features), as a copy."""
         return self.metric_.matrix.copy()
+
+    def _state(self) -> State:
+        state = super()._state()
+        state.values["dtype"] = np.dtype(self._dtype).name
+        return state
+
+    def _restore(self, saved: Saved) -> None:
+        super()._restore(saved)
+        self._dtype = np.dtype(saved.choice("dtype", FLOATS))
+        d = self.n_features_in_
+        saved.check(self._online.store.shape == (d, d), "matrix has not the features of the data")
+
+    def _restored_engine(self, saved: Saved) -> Online:
+        return Online.restore(saved, Symmetric)
 
 
 def initial_matrix(init: Any, d: int, dtype: Any) -> Array:

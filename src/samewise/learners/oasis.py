@@ -14,6 +14,7 @@ from samewise.engine.online import Online
 from samewise.engine.policy import Policy
 from samewise.engine.stores import Full
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved
 from samewise.forms import Bilinear, LowRankBilinear
 from samewise.kernels import psd as cone
 from samewise.kernels import steps
@@ -41,9 +42,12 @@ class OASIS(TripletLearner):
         Aggressiveness.
     margin : float or "auto"
         The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
-        unit length and W does not start at zero: scores then differ by tenths, a margin of 1 would
-        pull W far from its start, and the standard deviation of the scores at the start is taken
-        (over at most 1000 queries and items of the first portion). `margin_` says which.
+        unit length and W does not start at zero. Similarities of embeddings differ by tenths
+        there, and steps towards a margin of 1 would undo what the start is good for; the margin
+        is then such that a step changes the scores of unrelated pairs by about a twentieth of
+        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
+        of different rows (of at most 1000). In a stream the first portion settles it, by all
+        rows of its matrix. `margin_` says which.
     init : {"identity", "zero"} or array of shape (n_features, n_item_features)
         W to start from. The identity is the plain dot product.
     symmetric : bool
@@ -69,8 +73,7 @@ class OASIS(TripletLearner):
         Part of the labeled examples that `fit` holds out, class by class, to stop early on.
     evaluate_every : int, optional
         With validation examples, how many triplets to learn before the mean average precision
-        among them is looked at again; unless said, a tenth of the triplets. Looks happen between
-        portions of some hundreds to thousands of triplets.
+        among them is looked at again; unless said, a tenth of the triplets.
     patience : int
         Looks without a better value after which learning stops. The best state is kept.
     path : {"auto", "compiled", "blocked", "plain"}
@@ -180,6 +183,9 @@ class OASIS(TripletLearner):
             tolerance=0.0,
             path=self.path,
         )
+
+    def _restored_engine(self, saved: Saved) -> Online:
+        return Online.restore(saved, Full)
 
     def _form(self, M: Array) -> Bilinear | LowRankBilinear:
         if self.psd is not None:

@@ -15,6 +15,7 @@ from samewise.engine.directions import pair_difference
 from samewise.engine.online import Online, chunks
 from samewise.engine.policy import Policy
 from samewise.engine.progress import Progress
+from samewise.files.state import Saved, State
 from samewise.kernels.steps import Step
 from samewise.learners.linear import LinearPairLearner
 from samewise.supervision import Pairs
@@ -132,6 +133,15 @@ class POLA(LinearPairLearner):
             ConvergenceWarning,
             stacklevel=4,
         )
+
+    def _state(self) -> State:
+        state = super()._state()
+        state.values["n_passes_"] = self.n_passes_
+        return state
+
+    def _restore(self, saved: Saved) -> None:
+        super()._restore(saved)
+        self.n_passes_ = saved.count("n_passes_", least=1)
 
 
 def _largest_loss(online: Online, pairs: Pairs) -> float:

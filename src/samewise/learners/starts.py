@@ -8,18 +8,21 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 
-from samewise._typing import Array, Matrix
+from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Bilinear
 from samewise.kernels.pairwise import all_dots, squared_norms, times
 from samewise.supervision import Triplets
+from samewise.supervision.sampling import row_keys
 
 Bases = tuple[Array, Array]
 """Orthonormal columns, for queries and for items: the coordinates of a W of low rank."""
 UNIT = 1e-3
 """How far from 1 a length may be: stored embeddings are often rounded."""
 SAMPLE = 1000
-"""Rows that the spread of similarities is measured on."""
+"""Rows that the size of similarities is measured on."""
+DISTURBANCE = 0.05
+"""How much of the scores of unrelated pairs a step may change (`margin="auto"`)."""
 
 
 def initial(init: Any, m: int, n: int, bases: Bases | None) -> Array:
@@ -46,30 +49,43 @@ def initial(init: Any, m: int, n: int, bases: Bases | None) -> Array:
 
 
 def automatic_margin(told: Triplets, W: Array, bases: Bases | None) -> float:
-    """1, unless vectors have unit length and W says something: then the spread of its scores.
+    """1, unless vectors have unit length and W says something to begin with.
 
-    Scores of unit vectors differ by tenths, and a margin of 1 would only be met by a W far from
-    the one to start from. From W = 0 the margin sets nothing but the scale of W.
+    A step that changes its own score by the margin changes the score of an unrelated (q′, p′) by
+    margin · (q·q′)(p·p′), about margin · ρ² with ρ the size of such products. To keep that to a
+    twentieth of the scores there are, which are of size s, the margin is at most s/20ρ²; the
+    identity, with s = ρ, gets min(1, 1/20ρ). From W = 0 the margin only sets the scale of W.
     """
     if not W.any() or not all(_unit_rows(X) for X in (told.X, told.items)):
         return 1.0
-    Q, P = (X[_spread_out(X.shape[0])] for X in (told.X, told.items))
+    Q, P = (X[_some_rows(X)] for X in (told.X, told.items))
     if bases is not None:
         Q, P = times(Q, bases[0]), times(P, bases[1])
-    scores = np.asarray(all_dots(times(Q, W.astype(Q.dtype)), P), dtype=np.float64)
-    different = np.ones(scores.shape, dtype=bool)
-    if told.items is told.X:
-        np.fill_diagonal(different, False)
-    spread = float(np.std(scores[different])) if different.any() else 0.0
-    return spread if spread > 0 else 1.0
+    one = told.items is told.X
+    rho = np.sqrt(_size(Q, Q, True) * _size(P, P, True))
+    scores = _size(times(Q, W.astype(Q.dtype)), P, one)
+    if rho == 0.0 or scores == 0.0:
+        return 1.0
+    return float(scores / rho * min(1.0, DISTURBANCE / rho))
+
+
+def _size(A: Matrix, B: Matrix, same: bool) -> float:
+    """Root mean square of the products of rows, but for those of a row with itself."""
+    products = np.asarray(all_dots(A, B), dtype=np.float64)
+    if same:
+        np.fill_diagonal(products, 0.0)
+    n = products.size - len(products) * same
+    return float(np.sqrt(np.sum(products**2) / max(n, 1)))
 
 
 def _unit_rows(X: Matrix) -> bool:
     return bool(np.all(np.abs(np.sqrt(squared_norms(X)) - 1.0) <= UNIT))
 
 
-def _spread_out(n_rows: int) -> Any:
-    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, SAMPLE)).astype(np.intp))
+def _some_rows(X: Matrix) -> Indices:
+    """Some different rows, the same ones however X is ordered and whatever it repeats."""
+    rows = np.unique(row_keys(X), return_index=True)[1]
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.intp)]
 
 
 def bases(told: Triplets, rank: int) -> Bases:

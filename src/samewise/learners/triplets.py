@@ -19,6 +19,7 @@ from samewise.engine.averaging import Spec, checked_average
 from samewise.engine.directions import triplet_ranking
 from samewise.engine.online import PATHS, Online, chunks
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
 from samewise.forms import Bilinear, LowRankBilinear
 from samewise.learners import starts
 from samewise.learners.base import OnlineLearner
@@ -109,7 +110,7 @@ class TripletLearner(OnlineLearner):
             )
 
         def draw(X: Any, y: Any, sample_weight: Any) -> Triplets:
-            X, y = self._examples(X, y, reset)
+            X, y, sample_weight = _weighty(*self._examples(X, y, reset), sample_weight)
             if fraction is not None:
                 X, y, sample_weight = self._hold_out(X, y, sample_weight, fraction, random)
             return Triplets.from_labels(
@@ -174,7 +175,8 @@ class TripletLearner(OnlineLearner):
         return self._engine(W.astype(np.result_type(told.X.dtype, told.items.dtype)))
 
     def _portions(self, triplets: Triplets) -> Iterator[slice]:
-        return chunks(len(triplets), triplets.X, triplets.items)
+        most = 8192 if self._watch is None else min(8192, self._watch.every)
+        return chunks(len(triplets), triplets.X, triplets.items, most=most)
 
     def _show(self, online: Online, told: Triplets) -> None:
         directions = triplet_ranking(told, self.margin_)
@@ -264,3 +266,44 @@ class TripletLearner(OnlineLearner):
             for part in parts
         ]
         return np.concatenate(margins)
+
+    def _state(self) -> State:
+        state = super()._state()
+        state.values.update(
+            n_features_items_=self.n_features_items_,
+            margin_=float(self.margin_),
+            n_skipped=self._n_skipped,
+        )
+        if self._bases is not None:
+            state.add("bases", State(dict(zip(("left", "right"), self._bases, strict=True))))
+        if hasattr(self, "validation_curve_"):
+            curve = np.array(self.validation_curve_, dtype=np.float64)
+            state.arrays["validation_curve_"] = curve.reshape(-1, 2)
+        return state
+
+    def _restore(self, saved: Saved) -> None:
+        super()._restore(saved)
+        self.n_features_items_ = saved.count("n_features_items_", least=1)
+        self.margin_ = saved.positive("margin_")
+        self._n_skipped = saved.count("n_skipped")
+        shape: tuple[int, ...] = (self.n_features_in_, self.n_features_items_)
+        self._bases = self._held_out = self._watch = None
+        if saved.has("bases"):
+            bases = saved.part("bases")
+            left, right = bases.array("left", shape[0], None), bases.array("right", shape[1], None)
+            self._bases, shape = (left, right), (left.shape[1], right.shape[1])
+        saved.check(self._online.store.shape == shape, "matrix has not the features of the data")
+        if saved.has("validation_curve_"):
+            curve = saved.array("validation_curve_", None, 2, dtypes=["float64"], empty=True)
+            self.validation_curve_ = [(int(rounds), score) for rounds, score in curve.tolist()]
+
+
+def _weighty(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix, Any, Any]:
+    """Without examples of weight 0, which are as if they were not there."""
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    if weights is None or weights.shape != (X.shape[0],):
+        return X, y, sample_weight
+    kept = weights != 0
+    if kept.all() or not kept.any():
+        return X, y, sample_weight
+    return X[kept], y[kept], weights[kept]

@@ -23,7 +23,7 @@ class Watch:
     """
 
     def __init__(self, score: Callable[[], float], every: int, patience: int) -> None:
-        self._score, self._every, self._patience = score, every, patience
+        self._score, self.every, self._patience = score, every, patience
         self._next = every
         self._best: Any = None
         self._best_score = -float("inf")
@@ -34,7 +34,7 @@ class Watch:
         """Score the state if it is time to; whether to stop."""
         if online.history.rounds < self._next:
             return False
-        self._next = online.history.rounds + self._every
+        self._next = online.history.rounds + self.every
         self.note(online)
         return self._in_vain >= self._patience
 

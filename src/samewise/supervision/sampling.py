@@ -60,7 +60,7 @@ def merge_duplicates(
     Returns codes (−1 for the others), weights, and the rows in an order that depends on their
     values only: drawn along it, pairs are the same however the examples were ordered or repeated.
     """
-    keys = _row_keys(X)
+    keys = row_keys(X)
     order = np.lexsort((codes, keys))
     before, after = order[:-1], order[1:]
     alike = np.flatnonzero((keys[before] == keys[after]) & (codes[before] == codes[after]))
@@ -76,7 +76,7 @@ def merge_duplicates(
     return codes, weights, order
 
 
-def _row_keys(X: Matrix) -> NDArray[np.uint64]:
+def row_keys(X: Matrix) -> NDArray[np.uint64]:
     """A number for each row: Σ_k c_k bits(x_k) modulo 2⁶⁴, equal for equal rows, dense or CSR."""
     factors = np.random.RandomState(0).randint(1, 2**63, X.shape[1], dtype=np.uint64)
     if sp.issparse(X):
