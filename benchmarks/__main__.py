@@ -41,6 +41,7 @@ def main(chosen: list[str]) -> None:
         "aroma": [
             ("f-AROMA, dense", aroma.run_factored),
             ("d-AROMA, sparse, 1000 × 1000", aroma.run_diagonal),
+            ("500 000 triplets of 20 Newsgroups", aroma.run_newsgroups),
         ],
         "memory": [("Memory beyond the data, MiB", memory.run)],
         "startup": [("Seconds to start", startup.run)],

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from benchmarks.baselines import flat_diagonal, in_place_factored, naive_factored
 from benchmarks.oasis import stream
 from benchmarks.timing import gemm_speed, interleaved
-from samewise import DiagonalAROMA, FactoredAROMA
+from samewise import OASIS, DiagonalAROMA, FactoredAROMA, Triplets
+from samewise.exceptions import DatasetNotFoundError
 
 R = 1.0
 # d: triplets, wanted and prototype's ratio to the naive loop, and to the in-place loop
@@ -78,4 +79,33 @@ def run_diagonal() -> list[dict[str, object]]:
                 "prototype": prototype,
             }
         )
+    return rows
+
+
+def run_newsgroups() -> list[dict[str, object]]:
+    """500 000 triplets of 20 Newsgroups, the task of `python -m experiments newsgroups`."""
+    from experiments._news_data import documents
+
+    try:
+        X, y = next(documents(1, 1000, 1)).train
+    except DatasetNotFoundError as error:
+        return [{"skipped": str(error).splitlines()[0]}]
+    rows = []
+    for dtype in (np.float64, np.float32):
+        triplets = Triplets.from_labels(sp.csr_array(X, dtype=dtype), y, 500_000, random_state=0)
+        learners = {"OASIS": OASIS(0.1, 1.0), "d-AROMA": DiagonalAROMA(R, 1.0)}
+        seconds = interleaved(
+            {name: lambda t=triplets, x=learner: x.fit(t) for name, learner in learners.items()},
+            repeats=3,
+        )
+        rows += [
+            {
+                "learner": name,
+                "type": np.dtype(dtype).name,
+                "update rate": round(learner.n_updates_ / len(triplets), 2),
+                "seconds": round(seconds[name], 2),
+                "wanted": {"OASIS": 1.5, "d-AROMA": 3.5}[name],
+            }
+            for name, learner in learners.items()
+        ]
     return rows

@@ -118,7 +118,9 @@ class DiagonalGaussian(Gaussian):
         if path == "plain":
             self._plain(block, trace, divisor)
         elif block.sparse:
-            gaussian.diagonal_sparse(self.both, *_both_parts(block, self.dtype), *written)
+            gaussian.diagonal_sparse(
+                self.both, *_both_parts(block.left, block.right, self.dtype), *written
+            )
         else:
             dense = block.dense(self.dtype)
             gaussian.diagonal_dense(self.both, dense.left, dense.right, *written)
@@ -176,7 +178,12 @@ class Replay:
         rows = np.flatnonzero(self.tau)
         steps: Any = (self.tau[rows], self.divisor[rows], factor)
         state: Any = (M.array, self.before.copy())
-        gaussian.diagonal_replay(*state, *_both_parts(self.block, M.dtype, rows), *steps)
+        left, right = self.block.left[rows], self.block.right[rows]
+        if self.block.sparse:
+            gaussian.replay_sparse(*state, *_both_parts(left, right, M.dtype), *steps)
+        else:
+            vectors: Any = (V.astype(M.dtype, copy=False) for V in (left, right))
+            gaussian.replay_dense(*state, *vectors, *steps)
 
 
 class FactoredGaussian(Gaussian):
@@ -335,10 +342,9 @@ class Uncertain(Online):
         return online
 
 
-def _both_parts(block: Directions, dtype: Any, rows: Any = None) -> Any:
-    """What compiled loops take of both sides of the directions, as CSR."""
-    sides = (V if rows is None else sp.csr_array(V[rows]) for V in (block.left, block.right))
-    return [part for V in sides for part in csr_parts(V, dtype)]
+def _both_parts(left: Matrix, right: Matrix, dtype: Any) -> Any:
+    """What compiled loops take of CSR rows on both sides."""
+    return [part for V in (left, right) for part in csr_parts(V, dtype)]
 
 
 def _of_rank_one(left: Array, right: Array) -> RankOnes:

@@ -143,8 +143,37 @@ def diagonal_sparse(
             _scatter_moves(G[u_at[k]], v_at, v, v2, tau[i] * u[k], u[k] * u[k] / divisor[i])
 
 
+@njit(cache=True, fastmath=FAST)
+def _replay_row(row: Array, variances: Array, v: Array, v2: Array, f: float, g: float) -> None:
+    """What `_move_row` did to W, times a factor within f, onto another row."""
+    for k in range(v.shape[0]):
+        s = variances[k]
+        row[k] += f * s * v[k]
+        variances[k] = s * max(1.0 - g * s * v2[k], LEAST)
+
+
 @njit(cache=True)
-def diagonal_replay(
+def replay_dense(
+    M: Array,
+    S: Array,
+    L: Array,
+    R: Array,
+    tau: NDArray[np.float64],
+    divisor: NDArray[np.float64],
+    factor: NDArray[np.float64],
+) -> None:
+    """M += Σ_i factor_i τ_i Σ_i ∘ l_i r_iᵀ; S, the variances before the first, follows along."""
+    for i in range(L.shape[0]):
+        u, v = L[i], R[i]
+        v2 = v * v
+        for k in range(u.shape[0]):
+            if u[k] != 0.0:
+                f, g = factor[i] * tau[i] * u[k], u[k] * u[k] / divisor[i]
+                _replay_row(M[k], S[k], v, v2, f, g)
+
+
+@njit(cache=True)
+def replay_sparse(
     M: Array,
     S: Array,
     left_ptr: NDArray[Any],
@@ -157,7 +186,7 @@ def diagonal_replay(
     divisor: NDArray[np.float64],
     factor: NDArray[np.float64],
 ) -> None:
-    """M += Σ_i factor_i τ_i Σ_i ∘ l_i r_iᵀ; S, the variances before the first, follows along."""
+    """The same over CSR rows."""
     for i in range(left_ptr.shape[0] - 1):
         for k in range(left_ptr[i], left_ptr[i + 1]):
             u, row, variances = left[k], M[left_at[k]], S[left_at[k]]

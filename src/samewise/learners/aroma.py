@@ -59,8 +59,8 @@ class AROMA(TripletLearner):
         Returns
         -------
         array of shape (k, l)
-            The variance of qᵀWp under what was learned: large where little was told about
-            queries and items of that kind. `margin_`² is the unit to read it in.
+            The variance of qᵀWp under what was learned: at first ‖q‖²‖p‖², small where much was
+            told about queries and items of that kind.
         """
         return self._gaussian.variance(*self._in_coordinates(Q, P))
 
