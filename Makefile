@@ -27,6 +27,8 @@ bench: $(INSTALLED)
 experiments: $(INSTALLED)
 	$(BIN)/python -m experiments pola_mnist --jobs 2
 	$(BIN)/python -m experiments pa_study --jobs 2
+	$(BIN)/python -m experiments newsgroups --jobs 2
+	$(BIN)/python -m experiments banking77 --jobs 2
 
 docs: $(INSTALLED)
 	$(BIN)/pdoc samewise '!samewise.kernels' -d numpy --math -o build/docs

@@ -7,7 +7,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("pa_study", "pola_mnist")
+NAMES = ("pa_study", "pola_mnist", "newsgroups", "banking77")
 
 
 def main() -> None:
