@@ -306,9 +306,9 @@ class Triplets:
 
         A learner soon ranks most random negatives right. Semi-hard ones (Schroff et al., FaceNet,
         2015) teach more for longer, above all if they are drawn again, between calls of
-        `partial_fit`, with the learned `metric_` as the form. The
-        hardest negatives of all are not offered: chosen once under the form a learner starts from,
-        they make it collapse (``python -m experiments banking77``).
+        `partial_fit`, with the learned `metric_` as the form. The hardest negatives of all are not
+        offered: chosen once under the form a learner starts from, they make it collapse
+        (``python -m experiments banking77``).
 
         Parameters
         ----------
