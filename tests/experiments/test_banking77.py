@@ -92,16 +92,18 @@ def test_committed_figures_are_small():
     assert max(sizes.values()) < 200_000
 
 
-def test_measures_by_hand():
-    X = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [0.6, 0.8]])
-    y = np.array([0, 0, 1, 1])
-    # Neighbors of each row, nearest first: 1 3 2, 3 0 2, 3 1 0, 1 2 0.
-    with pytest.raises(ValueError, match="k must be"):
-        banking77.measures(banking77.plain(X), X, y)
-    twelve = np.tile(X, (3, 1))
-    values = banking77.measures(banking77.plain(X), twelve, np.tile(y, 3))
-    assert values[0] == 1.0
-    assert 0 < values[2] < 1
+def test_measures_are_those_of_the_obvious_count():
+    random = np.random.RandomState(0)
+    X, y = random.standard_normal((40, 3)), random.randint(0, 4, 40)
+    first, ten, precision = [], [], []
+    for i in range(40):
+        others = [j for j in np.argsort(-(X @ X[i])) if j != i]
+        hits = y[others] == y[i]
+        first.append(hits[0])
+        ten.append(hits[:10].mean())
+        precision.append(np.mean([hits[: k + 1].mean() for k in np.flatnonzero(hits)]))
+    wanted = [np.mean(first), np.mean(ten), np.mean(precision)]
+    np.testing.assert_allclose(banking77.measures(banking77.plain(X), X, y), wanted, rtol=1e-12)
 
 
 def test_hardest_negative_is_the_closest_of_another_class(few):
