@@ -59,7 +59,7 @@ def run_diagonal() -> list[dict[str, object]]:
     rows = []
     for nnz, prototype in ((27, 5.6), (60, 4.1)):
         X = sp.random_array((3000, 1000), density=nnz / 1000, format="csr", rng=0)
-        triplets = stream(sp.csr_array(X), 4000)
+        triplets = stream(sp.csr_array(X), 8000)
         learner = DiagonalAROMA(R)
         seconds = interleaved(
             {

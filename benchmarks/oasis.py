@@ -53,7 +53,7 @@ def run_sparse() -> list[dict[str, object]]:
     rows = []
     for nnz in (27, 60):
         X = sp.random_array((3000, 1000), density=nnz / 1000, format="csr", rng=0)
-        triplets = stream(sp.csr_array(X), 4000)
+        triplets = stream(sp.csr_array(X), 8000)
         learner = OASIS(C, 1.0, init="zero")
         seconds = interleaved(
             {

@@ -20,6 +20,7 @@ from samewise.kernels.rank_one import (
     any_in_rows,
     gather_differences,
     gather_sparse_differences,
+    gather_triplets,
 )
 from samewise.supervision import Pairs, Triplets
 
@@ -125,17 +126,22 @@ def pair_directions(V: Matrix, pairs: Pairs) -> Directions:
 
 def triplet_ranking(triplets: Triplets, margin: float) -> Directions:
     """G = q pᵀ, p = p⁺ − p⁻: the constraint qᵀWp ≥ margin of a triplet (algorithms.md §3)."""
-    right = differences(triplets.items, triplets.positive, triplets.negative)
-    left = triplets.X[triplets.anchor]
-    if sp.issparse(left) or sp.issparse(right):
-        # Loops over sparse rows take both sides sparse.
-        left, right = sp.csr_array(left), sp.csr_array(right)
-        left.sort_indices()
-    ones = np.ones(len(triplets))
+    n = len(triplets)
+    ones = np.ones(n)
+    # Nothing can be learned where q or p is zero, as when p⁺ and p⁻ are the same: weight 0.
     weight = ones.copy() if triplets.sample_weight is None else triplets.sample_weight.copy()
-    # Nothing can be learned where q or p is zero, as when p⁺ and p⁻ are the same.
-    weight[~(_any(left) & _any(right))] = 0.0
-    return Directions(left, right, ones, np.zeros(len(triplets)), margin * ones, weight)
+    X, items = triplets.X, triplets.items
+    rows = [r.astype(np.intp) for r in (triplets.anchor, triplets.positive, triplets.negative)]
+    if sp.issparse(X) or sp.issparse(items):
+        # Loops over sparse rows take both sides sparse.
+        left, right = sp.csr_array(X[rows[0]]), sp.csr_array(differences(items, *rows[1:]))
+        left.sort_indices()
+        weight[~(_any(left) & _any(right))] = 0.0
+    else:
+        left, right = (np.empty((n, V.shape[1]), dtype=V.dtype) for V in (X, items))
+        given: Any = (X, items, *rows, left, right, weight)
+        gather_triplets(*given)
+    return Directions(left, right, ones, np.zeros(n), margin * ones, weight)
 
 
 def _any(V: Matrix) -> NDArray[np.bool_]:

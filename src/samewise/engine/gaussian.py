@@ -235,7 +235,7 @@ class FactoredGaussian(Gaussian):
         if path == "plain":
             self._plain(block, trace, lefts, rights)
         else:
-            written: Any = (self.on_mistakes, trace.tau, trace.violation, lefts, rights)
+            written: Any = (self.on_mistakes, keep, trace.tau, trace.violation, lefts, rights)
             gaussian.factored_dense(*state, *given, *written)
         if keep:
             rows = np.flatnonzero(trace.tau)

@@ -259,6 +259,7 @@ def factored_dense(
     r: float,
     least: float,
     on_mistakes: bool,
+    keep: bool,
     tau: NDArray[np.float64],
     violation: NDArray[np.float64],
     left: NDArray[np.float64],
@@ -266,8 +267,9 @@ def factored_dense(
 ) -> None:
     """f-AROMA over dense rows of L and R.
 
-    What example i adds to W is written down as Σ_j left[j, i] right[j, i]ᵀ: one term, or two with
-    `on_mistakes`, where only a score of at most 0 moves anything and the new covariances are used.
+    With `on_mistakes` only a score of at most 0 moves anything and the new covariances are used.
+    With `keep`, what example i adds to W is written down as Σ_j left[j, i] right[j, i]ᵀ: one term,
+    or two with `on_mistakes`.
     """
     m, n = W.shape
     a, k, c, h = np.empty(m), np.empty(m), np.empty(n), np.empty(n)
@@ -292,12 +294,16 @@ def factored_dense(
             # Λ_i (B + τ q pᵀ) Ω_i, written with W = Λ B Ω before the step.
             _times(W, q, p, h, k)
             g = tau[i] * (1 - down_left * s) * (1 - down_right * t) + down_left * down_right * score
-            left[0, i], right[0, i] = a, g * c - down_left * h
-            left[1, i], right[1, i] = -down_right * k, c
-            _add_bilinear(W, 1.0, left[1, i], right[1, i])
+            h[:] = g * c - down_left * h
+            k *= -down_right
+            _add_bilinear(W, 1.0, a, h)
+            _add_bilinear(W, 1.0, k, c)
+            if keep:
+                left[0, i], right[0, i], left[1, i], right[1, i] = a, h, k, c
         else:
-            left[0, i], right[0, i] = tau[i] * a, c
-        _add_bilinear(W, 1.0, left[0, i], right[0, i])
+            _add_bilinear(W, tau[i], a, c)
+            if keep:
+                left[0, i], right[0, i] = tau[i] * a, c
         _add_bilinear(Lambda, -down_left, a, a)
         _add_bilinear(Omega, -down_right, c, c)
 

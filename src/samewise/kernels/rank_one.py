@@ -37,6 +37,34 @@ def gather_differences(X: Array, left: NDArray[Any], right: NDArray[Any], out: A
 
 
 @njit(cache=True)
+def gather_triplets(
+    X: Array,
+    items: Array,
+    anchor: NDArray[Any],
+    positive: NDArray[Any],
+    negative: NDArray[Any],
+    left: Array,
+    right: Array,
+    weight: NDArray[np.float64],
+) -> None:
+    """left[i] = X[anchor_i], right[i] = items[positive_i] − items[negative_i].
+
+    Where one of them is zero, so is the weight.
+    """
+    for i in range(left.shape[0]):
+        a, b, c = anchor[i], positive[i], negative[i]
+        any_left = any_right = False
+        for k in range(left.shape[1]):
+            left[i, k] = X[a, k]
+            any_left |= X[a, k] != 0
+        for k in range(right.shape[1]):
+            right[i, k] = items[b, k] - items[c, k]
+            any_right |= right[i, k] != 0
+        if not (any_left and any_right):
+            weight[i] = 0.0
+
+
+@njit(cache=True)
 def gather_sparse_differences(
     indptr: NDArray[Any],
     indices: NDArray[Any],

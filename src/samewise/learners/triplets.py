@@ -172,7 +172,8 @@ class TripletLearner(OnlineLearner):
         )
         self._n_skipped = 0
         self._watch: Watch | None = None
-        return self._engine(W.astype(np.result_type(told.X.dtype, told.items.dtype)))
+        dtype = np.result_type(told.X.dtype, told.items.dtype)
+        return self._engine(W.astype(dtype, copy=False))
 
     def _portions(self, triplets: Triplets) -> Iterator[slice]:
         most = 8192 if self._watch is None else min(8192, self._watch.every)
