@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         NormalizedBilinear,
     )
     from samewise.learners import (
+        LMNN,
         OASIS,
         POLA,
         DiagonalAROMA,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "LMNN",
     "OASIS",
     "POLA",
     "Bilinear",
@@ -80,6 +82,7 @@ _WHERE = {
             "DiagonalAROMA",
             "FactoredAROMA",
             "KernelPOLA",
+            "LMNN",
             "OASIS",
             "PassiveAggressive",
             "POLA",

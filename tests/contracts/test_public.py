@@ -18,6 +18,7 @@ import samewise
 ROOT = Path(__file__).parents[2]
 
 PUBLIC = [
+    "LMNN",
     "OASIS",
     "POLA",
     "Bilinear",

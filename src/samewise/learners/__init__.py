@@ -2,8 +2,17 @@
 
 from samewise.learners.aroma import DiagonalAROMA, FactoredAROMA
 from samewise.learners.kernel_pola import KernelPOLA
+from samewise.learners.lmnn import LMNN
 from samewise.learners.oasis import OASIS
 from samewise.learners.passive_aggressive import PassiveAggressive
 from samewise.learners.pola import POLA
 
-__all__ = ["OASIS", "POLA", "DiagonalAROMA", "FactoredAROMA", "KernelPOLA", "PassiveAggressive"]
+__all__ = [
+    "LMNN",
+    "OASIS",
+    "POLA",
+    "DiagonalAROMA",
+    "FactoredAROMA",
+    "KernelPOLA",
+    "PassiveAggressive",
+]

@@ -1,0 +1,330 @@
+"""LMNN's loops over points and pairs of points, compiled, each over a range of rows.
+
+Rows are sorted by class, so that the points of other classes that come after row i are the rows
+from `ends[i]` on, and every pair of points of different classes is met once, as (a, b), a < b.
+None of the functions holds Python's lock: several may run at the same time, on different rows and
+with accumulators of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from samewise._typing import Array, Indices
+from samewise.kernels.rank_one import FAST
+
+__all__ = ["impostor_pairs", "nearest", "pull", "push", "reaches"]
+
+# Columns compared at once before anyone looks which of them it was.
+_CHUNK = 64
+# Columns of a distance between two looks whether it is too far already.
+_STRIDE = 32
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _squared_distance(x: Array, y: Array) -> Any:
+    total = x.dtype.type(0)
+    for c in range(x.shape[0]):
+        v = x[c] - y[c]
+        total += v * v
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _exact_distance(x: Array, y: Array) -> float:
+    total = 0.0
+    for c in range(x.shape[0]):
+        v = np.float64(x[c]) - np.float64(y[c])
+        total += v * v
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _nearer(x: Array, y: Array, limit: float) -> bool:
+    """Whether ‖x − y‖² < limit; most are out after the first columns."""
+    total = x.dtype.type(0)
+    for start in range(0, x.shape[0], _STRIDE):
+        for c in range(start, min(start + _STRIDE, x.shape[0])):
+            v = x[c] - y[c]
+            total += v * v
+        if total >= limit:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _count_above(g: Array, u: float, h: float, us: Array, hs: Array) -> int:
+    """How many c have g_c > min(u + hs_c, us_c + h)."""
+    found = 0
+    for c in range(g.shape[0]):
+        found += g[c] > min(u + hs[c], us[c] + h)
+    return found
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def impostor_pairs(
+    E: NDArray[np.float32],
+    half: NDArray[np.float32],
+    Z: NDArray[np.float32],
+    reach: NDArray[np.float32],
+    ends: Indices,
+    first: int,
+    last: int,
+    width: int,
+    rows: NDArray[np.uint16],
+    columns: NDArray[np.int32],
+) -> int:
+    """Pairs a < b of different classes with ‖z_a − z_b‖² < max(reach_a, reach_b).
+
+    E has rows whose squared distances are not above those of Z, up to rounding that `half` makes
+    up for: half_i ≤ ‖e_i‖²/2. All distances of E come from products of tiles; those of Z are
+    computed only for the pairs that E leaves.
+
+    Parameters
+    ----------
+    first, last : int
+        Which a to search for; at most 65 536.
+    width : int
+        Columns of a tile.
+    rows, columns : arrays of the same size
+        Receive a − first and b, by tiles.
+
+    Returns
+    -------
+    int
+        The number of pairs. If it is above the size of the arrays, the rest is not written.
+    """
+    n = E.shape[0]
+    n_rows = last - first
+    found = 0
+    tile = np.empty(n_rows * width, dtype=np.float32)
+    lowered = half - reach / np.float32(2)
+    start = ends[first]
+    while start < n:
+        stop = min(start + width, n)
+        G = tile[: n_rows * (stop - start)].reshape(n_rows, stop - start)
+        np.dot(E[first:last], E[start:stop].T, G)
+        for a in range(first, last):
+            left = max(start, ends[a])
+            while left < stop:
+                right = min(left + _CHUNK, stop)
+                g = G[a - first, left - start : right - start]
+                n_left = _count_above(g, lowered[a], half[a], lowered[left:right], half[left:right])
+                b = left
+                while n_left > 0:
+                    if g[b - left] > min(lowered[a] + half[b], lowered[b] + half[a]):
+                        n_left -= 1
+                        if _nearer(Z[a], Z[b], max(reach[a], reach[b])):
+                            if found < rows.shape[0]:
+                                rows[found] = a - first
+                                columns[found] = b
+                            found += 1
+                    b += 1
+                left = right
+        start = stop
+    return found
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _insert(values: Array, indices: Indices, value: float, index: int) -> None:
+    """Put a value into an ascending list whose last entry falls out."""
+    at = values.shape[0] - 1
+    while at > 0 and values[at - 1] > value:
+        values[at], indices[at] = values[at - 1], indices[at - 1]
+        at -= 1
+    values[at], indices[at] = value, index
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def nearest(
+    F: NDArray[np.float32],
+    error: NDArray[np.float32],
+    Q: Array,
+    first: int,
+    last: int,
+    E: NDArray[np.float32],
+    half: NDArray[np.float32],
+    X: Array,
+    lo: int,
+    hi: int,
+    same: bool,
+    spare: int,
+    width: int,
+    out: NDArray[np.int32],
+) -> None:
+    """The nearest of the rows lo … hi for each of the queries first … last, nearest first.
+
+    Products of the rows of F and E give each distance up to ±error; the k + spare nearest by them
+    are compared again by exact distances of the rows of Q and X, ties by the smaller row. If more
+    might have been needed, all rows are compared exactly.
+
+    Parameters
+    ----------
+    F, Q : queries
+        F has them as centered float32, up to a factor; Q as they are.
+    E, X : the rows to search in
+        Likewise, with half = ‖e‖²/2.
+    same : bool
+        Whether queries and rows are the same, so that row a is not a neighbor of query a.
+    width : int
+        Columns of a tile.
+    out : array of shape (n_queries, k)
+        Where there are fewer rows, the last places are left as they are.
+    """
+    others = hi - lo - same
+    k = min(out.shape[1], others)
+    kept = min(k + spare, others)
+    n_rows = last - first
+    values = np.full((n_rows, kept), np.inf, dtype=np.float32)
+    indices = np.full((n_rows, kept), -1, dtype=np.int32)
+    tile = np.empty(n_rows * width, dtype=np.float32)
+    for start in range(lo, hi, width):
+        stop = min(start + width, hi)
+        G = tile[: n_rows * (stop - start)].reshape(n_rows, stop - start)
+        np.dot(F[first:last], E[start:stop].T, G)
+        for a in range(first, last):
+            mine, whose = values[a - first], indices[a - first]
+            for left in range(start, stop, _CHUNK):
+                right = min(left + _CHUNK, stop)
+                g = G[a - first, left - start : right - start]
+                bound = mine[kept - 1]
+                closer = 0
+                for c in range(right - left):
+                    closer += half[left + c] - g[c] < bound
+                if closer:
+                    for b in range(left, right):
+                        value = half[b] - g[b - left]
+                        if value < mine[kept - 1] and not (same and a == b):
+                            _insert(mine, whose, value, b)
+    distances = np.empty(k, dtype=np.float64)
+    for a in range(first, last):
+        mine, whose = values[a - first], indices[a - first]
+        # All that is not in the list is at least as far as its last entry, up to the error.
+        if kept < others and mine[kept - 1] <= mine[k - 1] + 2 * error[a]:
+            whose = np.arange(lo, hi, dtype=np.int32)
+        whose.sort()
+        distances[:] = np.inf
+        for b in whose:
+            distance = _exact_distance(Q[a], X[b])
+            if distance < distances[k - 1] and not (same and a == b):
+                _insert(distances, out[a, :k], distance, b)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def reaches(Z: Array, targets: NDArray[np.int32], first: int, last: int, out: Array) -> float:
+    """out_ij = 1 + ‖z_i − z_t‖² for the j-th target t of i, −∞ where there is none.
+
+    Returns Σ ‖z_i − z_t‖² over the rows first … last.
+    """
+    total = 0.0
+    for i in range(first, last):
+        for j in range(targets.shape[1]):
+            t = targets[i, j]
+            if t < 0:
+                out[i, j] = -np.inf
+            else:
+                distance = _squared_distance(Z[i], Z[t])
+                total += distance
+                out[i, j] = 1 + distance
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _hinges(
+    reach: Array,
+    distance: float,
+    hinge: tuple[float, float, float, float],
+    weights: Array,
+) -> tuple[float, float, int]:
+    """φ and φ′ of the hinges h_j = reach_j − distance > 0, summed; φ′ is added to the weights.
+
+    With hinge = (σ, quadratic, linear, constant), φ(h) is quadratic·h² below σ, and
+    linear·h − constant from there on.
+    """
+    sigma, quadratic, linear, constant = hinge
+    loss = slope = 0.0
+    active = 0
+    for j in range(reach.shape[0]):
+        h = float(reach[j]) - distance
+        if h > 0.0:
+            if h < sigma:
+                loss += quadratic * h * h
+                w = 2.0 * quadratic * h
+            else:
+                loss += linear * h - constant
+                w = linear
+            slope += w
+            weights[j] += w
+            active += 1
+    return loss, slope, active
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def push(
+    Z: Array,
+    V: Array,
+    reach: Array,
+    furthest: Array,
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    hinge: tuple[float, float, float, float],
+    mu: float,
+    first: int,
+    last: int,
+    G: Array,
+    weights: NDArray[np.float64],
+) -> tuple[float, float, int]:
+    """Σ φ(reach_ij − ‖z_i − z_l‖²) over the listed pairs, both ways, and what it does to V.
+
+    With w_ab the slope of all hinges of a pair, G_a −= μ w_ab (v_a − v_b), and the opposite for b;
+    `weights` receives the slopes of each target. Returns the sums of φ and φ′ and the number of
+    positive hinges.
+    """
+    loss = slope = 0.0
+    active = 0
+    for a in range(first, last):
+        for at in range(indptr[a], indptr[a + 1]):
+            b = columns[at]
+            distance = float(_squared_distance(Z[a], Z[b]))
+            if distance >= furthest[a] and distance >= furthest[b]:
+                continue
+            loss_a, slope_a, active_a = _hinges(reach[a], distance, hinge, weights[a])
+            loss_b, slope_b, active_b = _hinges(reach[b], distance, hinge, weights[b])
+            loss += loss_a + loss_b
+            slope += slope_a + slope_b
+            active += active_a + active_b
+            w = G.dtype.type(mu * (slope_a + slope_b))
+            v_a, v_b, g_a, g_b = V[a], V[b], G[a], G[b]
+            for c in range(v_a.shape[0]):
+                v = w * (v_a[c] - v_b[c])
+                g_a[c] -= v
+                g_b[c] += v
+    return loss, slope, active
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def pull(
+    V: Array,
+    targets: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    constant: float,
+    mu: float,
+    first: int,
+    last: int,
+    G: Array,
+) -> None:
+    """G_i += w (v_i − v_t), and the opposite for t, with w = constant + μ weights_ij."""
+    for i in range(first, last):
+        for j in range(targets.shape[1]):
+            t = targets[i, j]
+            if t >= 0:
+                w = G.dtype.type(constant + mu * weights[i, j])
+                v_i, v_t, g_i, g_t = V[i], V[t], G[i], G[t]
+                for c in range(v_i.shape[0]):
+                    v = w * (v_i[c] - v_t[c])
+                    g_i[c] += v
+                    g_t[c] -= v

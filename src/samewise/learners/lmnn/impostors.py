@@ -1,0 +1,103 @@
+"""Which pairs of points of different classes can matter: the exact search, with slack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from samewise._typing import Array
+from samewise.kernels import lmnn as kernel
+from samewise.kernels.pairwise import squared_distances
+from samewise.learners.lmnn.points import ROWS, WIDTH, Classes, rounding
+from samewise.learners.lmnn.workers import Workers
+
+DEPTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs a < b of different classes: those of a are columns[indptr[a] : indptr[a + 1]]."""
+
+    indptr: NDArray[np.int64]
+    columns: NDArray[np.int32]
+
+    def cut(self, n: int) -> list[tuple[int, int]]:
+        """Rows in n ranges with about as many pairs each."""
+        pairs = np.linspace(0, self.indptr[-1], n + 1)[1:-1]
+        inner = np.searchsorted(self.indptr, pairs)
+        cuts = [0, *inner.tolist(), len(self.indptr) - 1]
+        return list(pairwise(cuts))
+
+    def union(self, other: Candidates) -> Candidates:
+        """The pairs of both."""
+        n = len(self.indptr) - 1
+        keys = np.concatenate([self._keys(), other._keys()])
+        # Two sorted runs: a stable sort merges them.
+        keys.sort(kind="stable")
+        rows, columns = np.divmod(keys[np.diff(keys, prepend=-1) > 0], n)
+        indptr = np.searchsorted(rows, np.arange(n + 1))
+        return Candidates(indptr, columns.astype(np.int32))
+
+    def _keys(self) -> NDArray[np.int64]:
+        n = len(self.indptr) - 1
+        return np.repeat(n * np.arange(n), np.diff(self.indptr)) + self.columns
+
+
+def search(Z: Array, reach: NDArray[np.float64], classes: Classes, workers: Workers) -> Candidates:
+    """All pairs of different classes with ‖z_a − z_b‖² < max(reach_a, reach_b).
+
+    A lower bound of the distance is tried first: the first columns of Z and, as one column more,
+    the length of the rest, for ‖u − v‖ ≥ |‖u‖ − ‖v‖|. It is cheapest where the columns of Z go by
+    decreasing variance.
+    """
+    Z = np.ascontiguousarray(Z, dtype=np.float32)
+    limit = reach.astype(np.float32)
+    E = _shortened(Z, _depth(Z, limit, classes))
+    squares = np.einsum("ij,ij->i", E, E, dtype=np.float64)
+    half = (squares * (0.5 - rounding(E.shape[1]))).astype(np.float32)
+    room = [64 * ROWS]
+
+    def find(first: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        last = min(first + ROWS, len(Z))
+        found = room[0]
+        while True:
+            rows, columns = np.empty(found, dtype=np.uint16), np.empty(found, dtype=np.int32)
+            found = kernel.impostor_pairs(
+                E, half, Z, limit, classes.ends, first, last, WIDTH, rows, columns
+            )
+            if found <= len(rows):
+                break
+            room[0] = found + found // 4
+        # A stable sort of 16-bit numbers takes linear time.
+        order = np.argsort(rows[:found], kind="stable")
+        return np.bincount(rows[:found], minlength=last - first), columns[order]
+
+    parts = workers.map(find, range(0, len(Z), ROWS))
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate([counts for counts, _ in parts]))])
+    return Candidates(indptr, np.concatenate([columns for _, columns in parts]))
+
+
+def _shortened(Z: NDArray[np.float32], depth: int) -> NDArray[np.float32]:
+    if depth >= Z.shape[1]:
+        return Z
+    rest = np.einsum("ij,ij->i", Z[:, depth:], Z[:, depth:])
+    return np.column_stack([Z[:, :depth], np.sqrt(rest)])
+
+
+def _depth(Z: NDArray[np.float32], reach: NDArray[np.float32], classes: Classes) -> int:
+    """How many columns to try first, by the pairs of a sample that each number would leave."""
+    n, r = Z.shape
+    some, others = np.arange(0, n, n // 256 + 1), np.arange(0, n, n // 1024 + 1)
+    limit = np.maximum(reach[some, None], reach[others])
+    limit[classes.ends[some][:, None] == classes.ends[others]] = -np.inf
+    D = np.zeros_like(limit)
+    costs, start = {}, 0
+    for depth in [*(m for m in DEPTHS if m < r), r]:
+        D += squared_distances(Z[some, start:depth], Z[others, start:depth])
+        # Nanoseconds for a pair, as measured: a product of so many columns, a distance to check.
+        costs[depth] = 0.7 + 0.012 * depth + 60 * float(np.mean(D < limit))
+        start = depth
+    return min(costs, key=lambda depth: costs[depth])
