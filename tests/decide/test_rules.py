@@ -55,3 +55,10 @@ def test_sum_closeness_adds_up():
 def test_equal_sums_go_to_the_smaller_class():
     winners, _ = sum_closeness(np.zeros((1, 3, 2)))
     np.testing.assert_array_equal(winners, [0])
+
+
+def test_small_integer_labels_can_be_counted():
+    labels = np.tile(np.array([[9, 3, 3]], dtype=np.uint8), (300, 1))
+    winners, probabilities = vote(labels, 10)
+    assert np.all(winners == 3)
+    assert probabilities.shape == (300, 10)

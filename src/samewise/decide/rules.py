@@ -37,6 +37,7 @@ def vote(labels_of_neighbors: Indices, n_classes: int) -> tuple[Indices, NDArray
     array([[0.67, 0.33, 0.  ],
            [0.  , 1.  , 0.  ]])
     """
+    labels_of_neighbors = labels_of_neighbors.astype(np.intp, copy=False)
     n, k = labels_of_neighbors.shape
     cells = labels_of_neighbors + n_classes * np.arange(n)[:, None]
     counts = np.bincount(cells.ravel(), minlength=n * n_classes).reshape(n, n_classes)

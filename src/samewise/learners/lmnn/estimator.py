@@ -344,7 +344,7 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"LMNN has not converged to tol={self.tol:g} in {self.n_iter_} iterations"
                 f"{reached}. Allow more (max_iter), or a larger tol.",
                 SamewiseWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -384,5 +384,5 @@ def _say_small(classes: Classes, k: int) -> None:
         "points have fewer targets, and those of classes with one point have none. Lower "
         "n_neighbors, or leave these classes out, if that is not meant.",
         SamewiseWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
