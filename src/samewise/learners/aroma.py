@@ -192,6 +192,7 @@ class DiagonalAROMA(AROMA):
         Looks without a better value after which learning stops. The best state is kept.
     path : {"auto", "compiled", "blocked", "plain"}
         How the arithmetic is done. All give the same result; "auto" takes the fastest.
+        There is no blocked form here: "blocked" is "compiled".
     verbose : bool
         Print progress to standard error.
     random_state : int, RandomState or None
@@ -340,6 +341,7 @@ class FactoredAROMA(AROMA):
         Looks without a better value after which learning stops. The best state is kept.
     path : {"auto", "compiled", "blocked", "plain"}
         How the arithmetic is done. All give the same result; "auto" takes the fastest.
+        With update="mistake" there is no blocked form: "blocked" is "compiled".
     verbose : bool
         Print progress to standard error.
     random_state : int, RandomState or None
