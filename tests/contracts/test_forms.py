@@ -61,6 +61,9 @@ FORMS = {
     "kernel precomputed": lambda: forms.KernelMahalanobis(
         np.random.default_rng(2).normal(size=(3, 2)), [1, 4], "precomputed"
     ),
+    "multi metric": lambda: forms.MultiMetric(
+        [square(), square(2)[:3], square(3)], centers=rows(6, 3)
+    ),
 }
 DISTANCES = [name for name in FORMS if name.startswith(("mahalanobis", "kernel"))]
 COSINES = [name for name in FORMS if name.startswith("generalized")]

@@ -12,7 +12,7 @@ from samewise.datasets import available, load
 from samewise.decide import KNNClassifier
 from samewise.decide.energy import Energy, nearest_of_class
 from samewise.exceptions import InvalidInputError
-from samewise.forms import Bilinear, KernelMahalanobis, Mahalanobis
+from samewise.forms import Bilinear, KernelMahalanobis, Mahalanobis, MultiMetric
 from tests.reference.energy import energies, input_targets
 
 RULES = ["energy", "energy_printed"]
@@ -184,6 +184,75 @@ def test_one_map_for_each_class(printed, seed):
     )
 
 
+def several(seed, by, n_groups=3, d=3):
+    """A form with several maps, the groups of given rows, and that of a test point."""
+    rng = np.random.default_rng(seed)
+    L = rng.normal(size=(n_groups, 2, d)) / np.sqrt(d)
+    if by == "class":
+        return MultiMetric(L, classes=range(n_groups)), None
+    centers = rng.normal(size=(n_groups, d))
+    form = MultiMetric(L, centers=centers)
+    return form, lambda t: int(((centers - t) ** 2).sum(axis=1).argmin())
+
+
+@pytest.mark.parametrize("by", ["class", "center"])
+@pytest.mark.parametrize("rule", RULES)
+def test_several_metrics_equal_the_loop(rule, by, seed):
+    X, y, Q, _ = problem(seed, n=50)
+    form, group_of = several(seed, by)
+    groups = y if group_of is None else [group_of(x) for x in X]
+    model = KNNClassifier(form, n_neighbors=3, rule=rule).fit(X, y)
+    M = {g: L.T @ L for g, L in enumerate(form.components)}
+    printed = rule == "energy_printed"
+    slow = energies(Q, X, y, M, 3, printed=printed, groups=groups, group_of=group_of)
+    np.testing.assert_allclose(model.energies(Q), slow, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(model.predict(Q), slow.argmin(axis=1))
+    sparse = KNNClassifier(form, n_neighbors=3, rule=rule).fit(sp.csr_array(X), y)
+    np.testing.assert_allclose(sparse.energies(sp.csr_array(Q)), slow, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("by", ["class", "center"])
+@pytest.mark.parametrize("rule", RULES)
+def test_several_metrics_with_ties_give_the_very_energies_of_the_loop(rule, by, dtype, seed):
+    # Integers everywhere: ties of distances, of centers, of targets and of energies.
+    rng = np.random.default_rng(seed)
+    X, Q = rng.integers(4, size=(40, 2)), rng.integers(-1, 5, size=(15, 2))
+    y = rng.permutation(np.arange(40) % 3)
+    L = rng.integers(-1, 3, size=(3, 2, 2))
+    if by == "class":
+        form, group_of, groups = MultiMetric(L, classes=range(3)), None, y
+    else:
+        centers = np.array([[0, 0], [2, 2], [0, 2]])
+        form = MultiMetric(L, centers=centers)
+
+        def group_of(t):
+            return int(((centers - t) ** 2).sum(axis=1).argmin())
+
+        groups = [group_of(x) for x in X]
+    model = KNNClassifier(form, n_neighbors=2, rule=rule).fit(X.astype(dtype), y)
+    M = {g: part.T @ part for g, part in enumerate(L)}
+    printed = rule == "energy_printed"
+    slow = energies(Q, X, y, M, 2, printed=printed, groups=groups, group_of=group_of)
+    np.testing.assert_array_equal(model.energies(Q.astype(dtype)), slow)
+    np.testing.assert_array_equal(model.predict(Q.astype(dtype)), slow.argmin(axis=1))
+
+
+def test_a_test_point_may_be_of_a_group_without_training_points():
+    X, y, Q, _ = problem(4)
+    L = np.random.default_rng(4).normal(size=(2, 3, 3))
+    form = MultiMetric(L, centers=[[0.0] * 3, [100.0] * 3])
+    Q[:3] = X[:3] + 60
+    near = [0 if t.sum() < 150 else 1 for t in Q]
+    model = KNNClassifier(form, rule="energy").fit(X, y)
+    M = {g: part.T @ part for g, part in enumerate(L)}
+    slow = energies(
+        Q, X, y, M, 3, groups=np.zeros(50, int), group_of=lambda t: 0 if t.sum() < 150 else 1
+    )
+    assert set(near) == {0, 1}
+    np.testing.assert_allclose(model.energies(Q), slow, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_many_blocks_in_many_threads_give_the_same_energies(rule, monkeypatch):
     X, y, _, M = problem(12)
@@ -194,7 +263,9 @@ def test_many_blocks_in_many_threads_give_the_same_energies(rule, monkeypatch):
     monkeypatch.setattr("samewise.decide.energy._BLOCK_BYTES", 1)
     monkeypatch.setattr("samewise.decide.energy._LEAST_ROWS", 3)
     monkeypatch.setattr(
-        Energy, "_of_block", lambda self, Q: (seen.add(threading.get_ident()), block(self, Q))[1]
+        Energy,
+        "_of_block",
+        lambda self, *given: (seen.add(threading.get_ident()), block(self, *given))[1],
     )
     np.testing.assert_allclose(model.energies(X), whole, rtol=1e-12, atol=1e-12)
     assert threading.get_ident() not in seen

@@ -24,35 +24,39 @@ def input_targets(X, y, k):
     ]
 
 
-def energy(t, c, X, y, M, targets, k, *, mu=0.5, printed=False):
+def energy(t, c, X, y, M, targets, k, *, mu=0.5, printed=False, groups=None, group_of=None):
     """Energy of the test point t in the class c.
 
-    `M` maps each class to the matrix of its metric: D(x, x') is measured by that of the class of
-    x'. The targets of training points are lists of row numbers.
+    `M` maps each group to the matrix of its metric: D(x, x') is measured by that of the group of
+    x'. Groups are the classes, or given for the training points, and by a function for t. The
+    targets of training points are lists of row numbers.
     """
+    groups = y if groups is None else groups
+    mine = c if group_of is None else group_of(t)
 
-    def D(x, other, label):
-        return squared(M[label], x, other)
+    def D(x, i):
+        return squared(M[groups[i]], x, X[i])
 
     members = [i for i in range(len(X)) if y[i] == c]
     strangers = [i for i in range(len(X)) if y[i] != c]
-    own = nearest(t, X, members, k, np.eye(X.shape[1]) if printed else M[c])
+    if printed:
+        own = nearest(t, X, members, k, np.eye(X.shape[1]))
+    else:
+        own = sorted(members, key=lambda i: (D(t, i), i))[:k]
     margin = 1.0 if printed else 0.0
-    pull = sum(D(t, X[j], c) for j in own)
-    invaded = sum(
-        max(margin + D(t, X[j], c) - D(t, X[h], y[h]), 0.0) for j in own for h in strangers
-    )
+    pull = sum(D(t, j) for j in own)
+    invaded = sum(max(margin + D(t, j) - D(t, h), 0.0) for j in own for h in strangers)
     invading = sum(
-        max(1.0 + D(X[i], X[j], y[i]) - D(X[i], t, c), 0.0) for i in strangers for j in targets[i]
+        max(1.0 + D(X[i], j) - squared(M[mine], X[i], t), 0.0)
+        for i in strangers
+        for j in targets[i]
     )
     return (1 - mu) * pull + mu * (invaded + invading)
 
 
-def energies(Q, X, y, M, k, *, targets=None, mu=0.5, printed=False):
+def energies(Q, X, y, M, k, *, targets=None, **given):
     """Energy of every row of Q in every class, in the order of the classes."""
     targets = input_targets(X, y, k) if targets is None else targets
     classes = sorted(set(y))
     M = M if isinstance(M, dict) else dict.fromkeys(classes, M)
-    return np.array(
-        [[energy(t, c, X, y, M, targets, k, mu=mu, printed=printed) for c in classes] for t in Q]
-    )
+    return np.array([[energy(t, c, X, y, M, targets, k, **given) for c in classes] for t in Q])

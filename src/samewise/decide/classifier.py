@@ -19,6 +19,7 @@ from samewise.decide.energy import Energy, checked_targets, maps_of, nearest_of_
 from samewise.decide.rules import sum_closeness, vote
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
+from samewise.forms.multi_metric import MultiMetric
 from samewise.search import ClassIndex, Index
 
 __all__ = ["KNNClassifier"]
@@ -42,6 +43,7 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
         None is the Euclidean distance. A learner that has no ``metric_`` yet is cloned and fitted
         on the training data. A learner that has one is used as it is, without fitting it again;
         note that `sklearn.base.clone`, and so cross-validation, hands over unfitted learners.
+        A `MultiMetric` with classes must know those of the training data, by their labels.
     n_neighbors : int, default=3
         Neighbors that vote; for the other rules, neighbors in each class.
     rule : {"knn", "sknn", "energy", "energy_printed"}, default="knn"
@@ -123,11 +125,13 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
             self.targets_ = self._targets(X)
         self._set_metric(X, y)
         self._rows = X
-        self._index = Index(self.metric_, X)
+        form = self.metric_
+        groups = form.groups_of(X, y) if isinstance(form, MultiMetric) else None
+        self._index = Index(self.metric_, X, groups=groups)
         if self.rule == "sknn":
-            self._class_index = ClassIndex(self.metric_, X, self._labels)
+            self._class_index = ClassIndex(self.metric_, X, self._labels, groups=groups)
         if self.rule in _ENERGY_RULES:
-            self._energy = self._energy_rule(X)
+            self._energy = self._energy_rule(X, groups)
         return self
 
     def _targets(self, X: Matrix) -> Indices:
@@ -135,15 +139,21 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
             return nearest_of_class(X, self._labels, self.n_neighbors)
         return checked_targets(self.targets, self._labels)
 
-    def _energy_rule(self, X: Matrix) -> Energy:
+    def _energy_rule(self, X: Matrix, groups: Indices | None) -> Energy:
+        form = self.metric_
+        group_of = None
+        if isinstance(form, MultiMetric) and form.centers is not None:
+            group_of = form.groups_of
         return Energy(
-            maps_of(self.metric_),
+            maps_of(form),
             X,
             self._labels,
             self.targets_,
             self.n_neighbors,
             push_weight=self.push_weight,
             printed=self.rule == "energy_printed",
+            groups=groups,
+            group_of=group_of,
         )
 
     def _set_metric(self, X: Matrix, y: ArrayLike) -> None:
@@ -236,8 +246,9 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
                                   + μ Σ_{i not in c} Σ_{j⇝i} [1 + D(i, j) − D(i, t)]₊ .
 
         "energy_printed" has [1 + D(t, j) − D(t, l)]₊ in the second term, and finds the j⇝t by the
-        Euclidean distance of the rows. Distances are computed in the type of the training data,
-        sums in float64.
+        Euclidean distance of the rows. Under a `MultiMetric`, D(x, x') is measured by the map of
+        the group of x': that of t is the class c, or its nearest center. Distances are computed in
+        the type of the training data, sums in float64.
 
         Parameters
         ----------

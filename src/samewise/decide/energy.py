@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,7 @@ from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.forms.euclidean import EuclideanForm
+from samewise.forms.multi_metric import MultiMetric, members_of
 from samewise.kernels import energy as loops
 from samewise.kernels.pairwise import all_dots, difference, row_slices, squared_norms
 from samewise.search import Index
@@ -45,8 +47,8 @@ class Energy:
     Parameters
     ----------
     maps : sequence of callables
-        One for all classes, or one for each. With more than one, D(x, x') is measured by the map
-        of the class of x'; so the third term by that of c.
+        One for all, or one for each group. With more than one, D(x, x') is measured by the map of
+        the group of x'; so the third term by that of the group of t.
     X : array or CSR matrix of shape (n, d)
         Training rows, float32 or float64. Distances are computed in that type, by
         ‖a‖² + ‖b‖² − 2aᵀb with the origin amid the rows; sums are in float64.
@@ -60,6 +62,16 @@ class Energy:
         μ.
     printed : bool, default=False
         The printed form.
+    groups : ndarray of shape (n,), optional
+        The group of each training row; its class by default.
+    group_of : callable, optional
+        Gives the groups of test rows. Without it the group of t, as a member of the class c, is
+        that of the members of c, who must have the same group.
+
+    Notes
+    -----
+    With several maps the training rows are mapped anew at each call, by one map after the other:
+    for the third term all rows are needed under each map, which would be too much to hold.
 
     References
     ----------
@@ -89,6 +101,8 @@ class Energy:
         *,
         push_weight: float = 0.5,
         printed: bool = False,
+        groups: Indices | None = None,
+        group_of: Callable[[Matrix], Indices] | None = None,
     ) -> None:
         order = np.argsort(labels, kind="stable")
         sizes = np.bincount(labels)
@@ -98,41 +112,60 @@ class Energy:
         self._push_weight = push_weight
         self._margin = 1.0 if printed else 0.0
         self._dtype = X.dtype
-        self._inputs = [Index(None, X[order[c]]) for c in self._members()] if printed else None
+        X = X[order]
+        self._inputs = [Index(None, X[c]) for c in self._members()] if printed else None
         places = np.full(len(order) + 1, -1)
         places[order] = np.arange(len(order))
         # The last place is what −1 finds: none.
         targets = places[targets[order]]
+        self._several = len(maps) > 1
+        if self._several:
+            groups = (labels if groups is None else groups)[order]
+            self._rows, self._maps, self._group_of = X, maps, group_of
+            self._group_of_class = groups[self._starts[:-1]]
+        else:
+            groups = np.zeros(len(order), dtype=np.intp)
+        perimeters = np.full(targets.shape, -np.inf)
         self._tables = []
-        perimeters = []
-        for embed, rows in zip(maps, self._served(len(maps)), strict=True):
-            E = embed(X)[order]
-            perimeters.append(_perimeters(E, rows, targets[rows]))
-            self._tables.append(_Distances(embed, E))
-        self._perimeters = np.concatenate(perimeters).astype(X.dtype)
+        for g, members in members_of(groups):
+            of_group = (targets >= 0) & (groups[targets] == g)
+            E = maps[g](X)
+            _measure_perimeters(E, np.where(of_group, targets, -1), perimeters)
+            E = E[members] if self._several else E
+            self._tables.append((members, _Distances(maps[g], E)))
+        self._perimeters = -np.sort(-perimeters, axis=1).astype(X.dtype)
         self._reach = self._perimeters[:, 0].copy()
 
     def __call__(self, Q: Matrix) -> NDArray[np.float64]:
         """The energy of each row in each class: ndarray of shape (n, n_classes)."""
-        out = np.empty((Q.shape[0], len(self._filled)))
+        Q = Q.astype(self._dtype, copy=False)
+        out = np.zeros((Q.shape[0], len(self._filled)))
+        if self._several:
+            self._add_invading(Q, out)
 
         def fill(rows: slice) -> None:
-            out[rows] = self._of_block(Q[rows].astype(self._dtype, copy=False))
+            out[rows] = self._of_block(Q[rows], out[rows])
 
+        self._for_blocks(fill, Q.shape[0])
+        return out
+
+    def _for_blocks(self, work: Callable[[slice], None], n_rows: int) -> None:
         row_bytes = self._starts[-1] * self._dtype.itemsize
         block_bytes = max(_BLOCK_BYTES, _LEAST_ROWS * row_bytes)
-        _for_each(fill, list(row_slices(Q.shape[0], row_bytes, block_bytes)))
-        return out
+        _for_each(work, list(row_slices(n_rows, row_bytes, block_bytes)))
 
     def _members(self) -> list[slice]:
         return [slice(a, b) for a, b in zip(self._starts[:-1], self._starts[1:], strict=True)]
 
-    def _served(self, n_maps: int) -> list[slice]:
-        """The columns that each map measures: all of them, or those of its class."""
-        return [slice(0, self._starts[-1])] if n_maps == 1 else self._members()
-
-    def _of_block(self, Q: Matrix) -> NDArray[np.float64]:
-        D, invading = self._measure(Q)
+    def _of_block(self, Q: Matrix, invading: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._several:
+            D = np.empty((Q.shape[0], self._starts[-1]), dtype=self._dtype)
+            for members, table in self._tables:
+                D[:, members] = table(Q)
+        else:
+            [(_, table)] = self._tables
+            D = table(Q)
+            invading = self._invading(D)
         own = self._own(Q, D)
         thresholds = np.where(self._filled, own + self._margin, 0).reshape(len(D), -1)
         invaded = np.empty_like(invading)
@@ -141,21 +174,34 @@ class Energy:
         pull = own.sum(axis=2)
         return (1 - self._push_weight) * pull + self._push_weight * (invaded + invading)
 
-    def _measure(self, Q: Matrix) -> tuple[Array, NDArray[np.float64]]:
-        """D(t, l) for all l, and the third term."""
-        n_tables = len(self._tables)
-        for a, (table, served) in enumerate(zip(self._tables, self._served(n_tables), strict=True)):
-            Da = table(Q)
-            paid = np.empty((len(Da), len(self._filled)))
-            loops.invasions(Da, self._starts, self._perimeters, self._reach, paid)
-            others = paid.sum(axis=1, keepdims=True) - paid
-            if n_tables == 1:
-                return Da, others
-            if a == 0:
-                D, invading = np.empty_like(Da), np.empty_like(others)
-            D[:, served] = Da[:, served]
-            invading[:, a] = others[:, a]
-        return D, invading
+    def _invading(self, D: Array) -> NDArray[np.float64]:
+        """The third term, from the distances of training rows to the test rows."""
+        paid = np.empty((len(D), len(self._filled)))
+        loops.invasions(D, self._starts, self._perimeters, self._reach, paid)
+        return paid.sum(axis=1, keepdims=True) - paid
+
+    def _add_invading(self, Q: Matrix, out: NDArray[np.float64]) -> None:
+        """The third term, each map in turn for the rows, or the classes, that it measures."""
+        everyone = np.arange(Q.shape[0])
+        placed = None if self._group_of is None else self._group_of(Q)
+        for g in np.unique(self._group_of_class if placed is None else placed):
+            table = _Distances(self._maps[g], self._maps[g](self._rows))
+            rows = everyone if placed is None else np.flatnonzero(placed == g)
+            mine = self._group_of_class == g if placed is None else np.full(out.shape[1], True)
+            fill = partial(self._fill_invading, table, Q, rows, np.flatnonzero(mine), out)
+            self._for_blocks(fill, len(rows))
+
+    def _fill_invading(
+        self,
+        table: _Distances,
+        Q: Matrix,
+        rows: Indices,
+        columns: Indices,
+        out: NDArray[np.float64],
+        part: slice,
+    ) -> None:
+        at = rows[part]
+        out[np.ix_(at, columns)] = self._invading(table(Q[at]))[:, columns]
 
     def _own(self, Q: Matrix, D: Array) -> NDArray[np.float64]:
         """D(t, j) for the targets j of t in each class, and zero for those it does not have."""
@@ -199,7 +245,7 @@ class _Distances:
 
 
 def maps_of(form: Form | None) -> list[Map]:
-    """The maps under which the squared distances of a form are Euclidean.
+    """The maps under which the squared distances of a form are Euclidean, one for each group.
 
     Examples
     --------
@@ -213,6 +259,8 @@ def maps_of(form: Form | None) -> list[Map]:
         return [_itself]
     if isinstance(form, EuclideanForm):
         return [form.embed]
+    if isinstance(form, MultiMetric):
+        return [form.metric_of(g).embed for g in range(len(form.components))]
     raise InvalidInputError(
         f"The energy rule adds up squared distances, but {type(form).__name__} is a similarity; "
         "give a distance, or choose rule='knn' or 'sknn'."
@@ -287,15 +335,13 @@ def checked_targets(targets: ArrayLike, labels: Indices) -> Indices:
     return T
 
 
-def _perimeters(E: Matrix, rows: slice, targets: Indices) -> NDArray[np.float64]:
-    """1 + D(i, j) for the targets j of the given rows i, descending; −∞ for none."""
-    out = np.full(targets.shape, -np.inf)
+def _measure_perimeters(E: Matrix, targets: Indices, out: NDArray[np.float64]) -> None:
+    """out_ij := 1 + D(i, j) for the targets j of the rows i; as it is for none."""
     for at in row_slices(len(targets), E.shape[1] * 8, _PAIR_BYTES):
-        here = E[rows][at].astype(np.float64)
         for j, found in enumerate(targets[at].T):
-            there = E[found].astype(np.float64)
-            out[at, j] = np.where(found < 0, -np.inf, 1 + squared_norms(difference(here, there)))
-    return -np.sort(-out, axis=1)
+            told = np.flatnonzero(found >= 0)
+            here, there = E[at][told].astype(np.float64), E[found[told]].astype(np.float64)
+            out[at.start + told, j] = 1 + squared_norms(difference(here, there))
 
 
 def _squares(E: Matrix, name: str) -> Array:

@@ -7,6 +7,7 @@ from samewise.forms.files import load
 from samewise.forms.kernel import KernelMahalanobis
 from samewise.forms.low_rank import LowRankBilinear
 from samewise.forms.mahalanobis import Mahalanobis
+from samewise.forms.multi_metric import MultiMetric
 
 __all__ = [
     "Bilinear",
@@ -15,6 +16,7 @@ __all__ = [
     "KernelMahalanobis",
     "LowRankBilinear",
     "Mahalanobis",
+    "MultiMetric",
     "NormalizedBilinear",
     "load",
 ]

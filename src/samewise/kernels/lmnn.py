@@ -1,7 +1,7 @@
 """LMNN's loops over points and pairs of points, compiled, each over a range of rows.
 
 Rows are sorted by class, so that the points of other classes that come after row i are the rows
-from `ends[i]` on, and every pair of points of different classes is met once, as (a, b), a < b.
+from `ends[i]` on.
 None of the functions holds Python's lock: several may run at the same time, on different rows and
 with accumulators of their own.
 """
@@ -59,26 +59,29 @@ def _nearer(x: Array, y: Array, limit: float) -> bool:
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _count_above(g: Array, u: float, h: float, us: Array, hs: Array) -> int:
     """How many c have g_c > min(u + hs_c, us_c + h)."""
-    found = 0
+    # Counted in the type that is compared: widening to integers would take half of the time.
+    found = np.float32(0)
     for c in range(g.shape[0]):
-        found += g[c] > min(u + hs[c], us[c] + h)
-    return found
+        found += np.float32(1) if g[c] > min(u + hs[c], us[c] + h) else np.float32(0)
+    return int(found)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def impostor_pairs(
     E: NDArray[np.float32],
     half: NDArray[np.float32],
+    lowered: NDArray[np.float32],
     Z: NDArray[np.float32],
     reach: NDArray[np.float32],
+    starts: Indices,
     ends: Indices,
-    first: int,
-    last: int,
+    who: NDArray[np.int32],
+    after: bool,
     width: int,
     rows: NDArray[np.uint16],
     columns: NDArray[np.int32],
 ) -> int:
-    """Pairs a < b of different classes with ‖z_a − z_b‖² < max(reach_a, reach_b).
+    """Pairs (a, b) of different classes with ‖z_a − z_b‖² < max(reach_a, reach_b), a in `who`.
 
     E has rows whose squared distances are not above those of Z, up to rounding that `half` makes
     up for: half_i ≤ ‖e_i‖²/2. All distances of E come from products of tiles; those of Z are
@@ -86,12 +89,19 @@ def impostor_pairs(
 
     Parameters
     ----------
-    first, last : int
-        Which a to search for; at most 65 536.
+    lowered : array of shape (n,)
+        half − reach/2.
+    starts, ends : arrays of shape (n,)
+        Where the class of each row starts and ends.
+    who : array
+        Rows to search for, in ascending order; at most 65 536.
+    after : bool
+        Whether only b of later classes are wanted. Otherwise all are, but a b < a whose reach is
+        not −∞: that pair is found from b.
     width : int
         Columns of a tile.
     rows, columns : arrays of the same size
-        Receive a − first and b, by tiles.
+        Receive where a is in `who`, and b, by tiles.
 
     Returns
     -------
@@ -99,33 +109,41 @@ def impostor_pairs(
         The number of pairs. If it is above the size of the arrays, the rest is not written.
     """
     n = E.shape[0]
-    n_rows = last - first
     found = 0
-    tile = np.empty(n_rows * width, dtype=np.float32)
-    lowered = half - reach / np.float32(2)
-    start = ends[first]
-    while start < n:
+    mine = E[who]
+    tile = np.empty(len(who) * width, dtype=np.float32)
+    # The columns that are of the class of every row of `who`.
+    same_from, same_to = starts[who[-1]], ends[who[0]]
+    for start in range(ends[who[0]] if after else 0, n, width):
         stop = min(start + width, n)
-        G = tile[: n_rows * (stop - start)].reshape(n_rows, stop - start)
-        np.dot(E[first:last], E[start:stop].T, G)
-        for a in range(first, last):
-            left = max(start, ends[a])
-            while left < stop:
-                right = min(left + _CHUNK, stop)
-                g = G[a - first, left - start : right - start]
-                n_left = _count_above(g, lowered[a], half[a], lowered[left:right], half[left:right])
-                b = left
-                while n_left > 0:
-                    if g[b - left] > min(lowered[a] + half[b], lowered[b] + half[a]):
-                        n_left -= 1
-                        if _nearer(Z[a], Z[b], max(reach[a], reach[b])):
-                            if found < rows.shape[0]:
-                                rows[found] = a - first
-                                columns[found] = b
-                            found += 1
-                    b += 1
-                left = right
-        start = stop
+        if start >= same_from and stop <= same_to:
+            continue
+        G = tile[: len(who) * (stop - start)].reshape(len(who), stop - start)
+        np.dot(mine, E[start:stop].T, G)
+        for i in range(len(who)):
+            a = who[i]
+            for part in range(after, 2):
+                # The columns of earlier classes, then those of later ones.
+                left = max(start, ends[a]) if part else start
+                end = stop if part else min(stop, starts[a])
+                while left < end:
+                    right = min(left + _CHUNK, end)
+                    g = G[i, left - start : right - start]
+                    n_left = _count_above(
+                        g, lowered[a], half[a], lowered[left:right], half[left:right]
+                    )
+                    b = left
+                    while n_left > 0:
+                        if g[b - left] > min(lowered[a] + half[b], lowered[b] + half[a]):
+                            n_left -= 1
+                            known = b < a and reach[b] > 0
+                            if not known and _nearer(Z[a], Z[b], max(reach[a], reach[b])):
+                                if found < rows.shape[0]:
+                                    rows[found] = i
+                                    columns[found] = b
+                                found += 1
+                        b += 1
+                    left = right
     return found
 
 
@@ -151,7 +169,7 @@ def nearest(
     X: Array,
     lo: int,
     hi: int,
-    same: bool,
+    own: NDArray[np.int32],
     spare: int,
     width: int,
     out: NDArray[np.int32],
@@ -168,14 +186,14 @@ def nearest(
         F has them as centered float32, up to a factor; Q as they are.
     E, X : the rows to search in
         Likewise, with half = ‖e‖²/2.
-    same : bool
-        Whether queries and rows are the same, so that row a is not a neighbor of query a.
+    own : array of shape (n_queries,)
+        The row that is the query itself, and no neighbor of it; −1 if there is none.
     width : int
         Columns of a tile.
     out : array of shape (n_queries, k)
         Where there are fewer rows, the last places are left as they are.
     """
-    others = hi - lo - same
+    others = hi - lo - (own[first] >= 0)
     k = min(out.shape[1], others)
     kept = min(k + spare, others)
     n_rows = last - first
@@ -192,13 +210,13 @@ def nearest(
                 right = min(left + _CHUNK, stop)
                 g = G[a - first, left - start : right - start]
                 bound = mine[kept - 1]
-                closer = 0
+                closer = np.float32(0)
                 for c in range(right - left):
-                    closer += half[left + c] - g[c] < bound
-                if closer:
+                    closer += np.float32(1) if half[left + c] - g[c] < bound else np.float32(0)
+                if closer > 0:
                     for b in range(left, right):
                         value = half[b] - g[b - left]
-                        if value < mine[kept - 1] and not (same and a == b):
+                        if value < mine[kept - 1] and b != own[a]:
                             _insert(mine, whose, value, b)
     distances = np.empty(k, dtype=np.float64)
     for a in range(first, last):
@@ -210,7 +228,7 @@ def nearest(
         distances[:] = np.inf
         for b in whose:
             distance = _exact_distance(Q[a], X[b])
-            if distance < distances[k - 1] and not (same and a == b):
+            if distance < distances[k - 1] and b != own[a]:
                 _insert(distances, out[a, :k], distance, b)
 
 

@@ -12,14 +12,14 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.spatial import cKDTree
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.kernels.neighbors import at_least, first_k_per_row, kth_bound
 
-__all__ = ["BLOCK_BYTES", "Euclidean", "Route"]
+__all__ = ["BLOCK_BYTES", "Euclidean", "Route", "as_closeness"]
 
 Route = Literal["auto", "tree", "blocked"]
 
@@ -55,6 +55,11 @@ class Euclidean:
 
     def query(self, Q: Matrix, k: int, exclude_self: bool) -> tuple[Array, Indices]:
         """−distances (n, k), descending, and indices (n, k); ties by the smaller index."""
+        squared, indices = self.squared(Q, k, exclude_self)
+        return as_closeness(squared, np.result_type(Q.dtype, self.X.dtype)), indices
+
+    def squared(self, Q: Matrix, k: int, exclude_self: bool) -> tuple[Array, Indices]:
+        """Squared distances (n, k) in float64, ascending, and indices (n, k)."""
         _check_magnitude(Q, "Q")
         Q = self._alike(Q)
         squared = np.empty((Q.shape[0], k))
@@ -65,9 +70,7 @@ class Euclidean:
             self._by_blocks(Q, k, exclude_self, everyone[unsure], squared, indices)
         else:
             self._by_blocks(Q, k, exclude_self, everyone, squared, indices)
-        # 0 − distance and not −distance: no negative zeros.
-        closeness = np.subtract(0, np.sqrt(squared, out=squared), out=squared)
-        return closeness.astype(np.result_type(Q.dtype, self.X.dtype), copy=False), indices
+        return squared, indices
 
     def _alike(self, Q: Matrix) -> Matrix:
         """Q as sparse or dense as the stored rows."""
@@ -145,6 +148,13 @@ class Euclidean:
         sizes = np.sqrt(_row_squares(Q).astype(np.float64)) + np.sqrt(x_squared.max())
         limits = np.finfo(self.X.dtype)
         return values, (terms + 8) * (limits.eps * sizes**2 + limits.tiny)
+
+
+def as_closeness(squared: Array, dtype: DTypeLike) -> Array:
+    """−√ of squared distances, in their place if the type is the same."""
+    # 0 − distance and not −distance: no negative zeros.
+    closeness = np.subtract(0, np.sqrt(squared, out=squared), out=squared)
+    return closeness.astype(dtype, copy=False)
 
 
 def _row_blocks(rows: Indices, bytes_per_row: int) -> Iterator[Indices]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.forms.euclidean import EuclideanForm
+from samewise.forms.multi_metric import MultiMetric
 from samewise.search._checks import checked_rows
 from samewise.search._euclidean import BLOCK_BYTES, Euclidean
+from samewise.search._grouped import Grouped
 
 __all__ = ["ClassIndex"]
 
@@ -24,6 +27,8 @@ class ClassIndex:
     X : array-like or CSR matrix of shape (n, d)
     labels : ndarray of shape (n,)
         Class numbers 0 … n_classes − 1; every class has a member.
+    groups : array of shape (n,), optional
+        For a `MultiMetric` with classes: the group of each row, from its `groups_of`.
 
     Examples
     --------
@@ -36,7 +41,14 @@ class ClassIndex:
             [-3., -5.]]])
     """
 
-    def __init__(self, form: Form | None, X: Matrix, labels: Indices) -> None:
+    def __init__(
+        self,
+        form: Form | None,
+        X: Matrix,
+        labels: Indices,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> None:
         X = checked_rows(X, None if form is None else form.n_features_items, "X")
         labels = np.asarray(labels)
         self.form = form
@@ -48,6 +60,9 @@ class ClassIndex:
         if form is None or isinstance(form, EuclideanForm):
             E = X if form is None else form.embed(X)
             self._searches = [Euclidean(E[order[members]]) for members in self._members]
+        elif isinstance(form, MultiMetric):
+            numbers = form.checked_groups(X, groups)[order]
+            self._grouped = [Grouped(form, X[order[m]], numbers[m], "auto") for m in self._members]
         else:
             self._rows = X[order]
 
@@ -74,6 +89,8 @@ class ClassIndex:
             return self._by_distance(Q, k)
         if isinstance(self.form, EuclideanForm):
             return self._by_distance(self.form.embed(Q), k)
+        if isinstance(self.form, MultiMetric):
+            return np.stack([part.query(Q, k, False)[0] for part in self._grouped], axis=1)
         return self._by_blocks(self.form, Q, k)
 
     def _by_distance(self, E: Matrix, k: int) -> Array:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.forms.euclidean import EuclideanForm
+from samewise.forms.multi_metric import MultiMetric
 from samewise.kernels.neighbors import top_k
 from samewise.search._checks import checked_rows
 from samewise.search._euclidean import BLOCK_BYTES, Euclidean, Route
+from samewise.search._grouped import Grouped
 
 __all__ = ["Index"]
 
@@ -32,6 +35,8 @@ class Index:
         How a distance is searched: with a k-d tree in the form's embedding, or with blocked
         matrix products. Both give the same lists; "auto" takes the one expected to be faster.
         Sparse rows without a form, and similarities, are always searched in blocks.
+    groups : array of shape (n,), optional
+        For a `MultiMetric` with classes: the group of each row, from its `groups_of`.
 
     Notes
     -----
@@ -51,7 +56,14 @@ class Index:
     array([[-0.2, -0.2, -0.8]])
     """
 
-    def __init__(self, form: Form | None, X: Matrix, *, route: Route = "auto") -> None:
+    def __init__(
+        self,
+        form: Form | None,
+        X: Matrix,
+        *,
+        route: Route = "auto",
+        groups: ArrayLike | None = None,
+    ) -> None:
         if route not in ("auto", "tree", "blocked"):
             raise InvalidInputError(
                 f"route must be 'auto', 'tree' or 'blocked'. Got {route!r} instead."
@@ -64,12 +76,16 @@ class Index:
             self._euclidean = Euclidean(X, route)
         elif isinstance(form, EuclideanForm):
             self._euclidean = Euclidean(form.embed(X), route)
+        elif isinstance(form, MultiMetric):
+            self._grouped = Grouped(form, X, groups, route)
         else:
             self._rows = X
 
     @property
     def route(self) -> str:
         """The route that queries take: "tree" or "blocked"."""
+        if isinstance(self.form, MultiMetric):
+            return self._grouped.route
         by_distance = self.form is None or isinstance(self.form, EuclideanForm)
         return self._euclidean.route if by_distance else "blocked"
 
@@ -96,6 +112,8 @@ class Index:
             return self._euclidean.query(Q, k, exclude_self)
         if isinstance(self.form, EuclideanForm):
             return self._euclidean.query(self.form.embed(Q), k, exclude_self)
+        if isinstance(self.form, MultiMetric):
+            return self._grouped.query(Q, k, exclude_self)
         return self._by_blocks(self.form, Q, k, exclude_self)
 
     def _by_blocks(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -26,6 +27,7 @@ from samewise.exceptions import SamewiseWarning
 from samewise.forms import Mahalanobis
 from samewise.kernels.pairwise import times
 from samewise.learners.lmnn import checks
+from samewise.learners.lmnn.anchors import Anchors
 from samewise.learners.lmnn.lbfgs import Matrix64
 from samewise.learners.lmnn.objective import LINEAR, SQUARED, Value
 from samewise.learners.lmnn.points import Classes, nearest_targets
@@ -75,6 +77,12 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         directions, or a given L.
     hinge : {"linear", "squared"}, default="linear"
         "squared" has [·]₊² in the place of [·]₊, a different loss.
+    max_anchors : int, optional
+        Sum the loss only over so many points i, times n over their number; j and l are still
+        searched among all points. The points are drawn by lot, from each class in proportion, so
+        the expectation is the loss over all. For data sets too large for all pairs: the time for
+        a search grows with max_anchors · n. By default, and where there are no more points, all
+        are taken.
     max_iter : int, default=500
         Iterations of a pass.
     tol : float, default=2e-4
@@ -91,7 +99,7 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Called after each iteration with a dict: "iteration", the fields of `history_`, and
         "components", the present L. If it returns a true value, the run stops.
     random_state : int, RandomState instance or None
-        For the choice of the held-out points; nothing else is random.
+        For the choice of held-out points and of anchors; nothing else is random.
 
     Attributes
     ----------
@@ -100,11 +108,18 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     metric_ : Mahalanobis
         The learned form.
     loss_ : float
-        ε of `components_` over all triplets, with the targets of the last pass.
+        ε of `components_` over all triplets, with the targets of the last pass. With
+        `max_anchors`, an unbiased estimate of it: all terms of the anchors learned from, and those
+        of as many others, drawn by lot after learning, for all others.
+    loss_std_ : float
+        Standard error of `loss_`; 0 where all terms were taken.
+    anchor_loss_ : float
+        What was minimized: ε over the anchors learned from, times n over their number. It is below
+        `loss_` by as much as L is fitted to them.
     n_active_ : int
-        Number of triplets with a positive hinge.
+        Number of triplets with a positive hinge, of the anchors learned from.
     gap_ : float
-        With solver "M": no M ⪰ 0 has a loss below loss_ − gap_.
+        With solver "M": no M ⪰ 0 has an `anchor_loss_` below anchor_loss_ − gap_.
     n_iter_ : int
         Iterations, in all passes.
     converged_ : bool
@@ -126,7 +141,9 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Ctrl-C ends a run with what was learned up to there in place.
 
     Memory grows with the number of points, of features and of pairs in reach, never with the
-    number of all pairs. Up to 2²² values the work is done in float64, beyond in float32.
+    number of all pairs. Time for a search grows with the square of the number of points;
+    `max_anchors` bounds one of the two factors. Up to 2²² values the work is done in float64,
+    beyond in float32.
 
     References
     ----------
@@ -157,6 +174,7 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "targets": ["array-like", None],
         "init": [StrOptions({"auto", "identity", "pca"}), "array-like"],
         "hinge": [StrOptions({"linear", "squared"})],
+        "max_anchors": [Interval(Integral, 1, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
@@ -177,6 +195,7 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         targets: ArrayLike | None = None,
         init: str | ArrayLike = "auto",
         hinge: str = "linear",
+        max_anchors: int | None = None,
         max_iter: int = 500,
         tol: float = 2e-4,
         validation_fraction: float | None = None,
@@ -193,6 +212,7 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.targets = targets
         self.init = init
         self.hinge = hinge
+        self.max_anchors = max_anchors
         self.max_iter = max_iter
         self.tol = tol
         self.validation_fraction = validation_fraction
@@ -216,7 +236,8 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             X, labels = self._examples(X, y)
             given = checks.targets(self.targets, labels, self.validation_fraction)
             start = self._given_start(before.get("components_"))
-            kept, held = self._split(labels)
+            random = check_random_state(self.random_state)
+            kept, held = self._split(labels, random)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -228,7 +249,7 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 X, labels = X[kept], labels[kept]
                 held_out = HeldOut(X, labels, Xv, yv, self.n_neighbors, team)
             watch = Watch(progress, self.callback, self.verbose, held_out)
-            self._learn(X, labels, given, start, watch, team)
+            self._learn(X, labels, given, start, watch, team, random)
         return self
 
     def _examples(self, X: Any, y: Any) -> tuple[Array, Indices]:
@@ -254,12 +275,13 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return np.eye(self.n_components or d, d) if self.init == "identity" else None
         return checks.start(self.init, self.n_components, d, "init")
 
-    def _split(self, labels: Indices) -> tuple[Indices, Indices | None]:
+    def _split(
+        self, labels: Indices, random: np.random.RandomState
+    ) -> tuple[Indices, Indices | None]:
         """Rows to learn from and rows held out, if any, from each class."""
         everyone = np.arange(len(labels))
         if self.validation_fraction is None:
             return everyone, None
-        random = check_random_state(self.random_state)
         mixed = random.permutation(len(labels))
         mixed = mixed[np.argsort(labels[mixed], kind="stable")]
         sizes = np.bincount(labels)
@@ -276,21 +298,21 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         components: Matrix64 | None,
         watch: Watch,
         team: Workers,
+        random: np.random.RandomState,
     ) -> None:
         classes = Classes(labels, len(self.classes_))
         k = self.n_neighbors
         if given is None and classes.sizes.min() <= k:
             _say_small(classes, k)
         dtype = np.float64 if X.size <= SMALL or self.solver == "M" else np.float32
+        hinge = SQUARED if self.hinge == "squared" else LINEAR
+        sample = Anchors(classes, given, self.max_anchors, random)
         for n_pass in range(1, self.n_passes + 1):
-            if given is not None and n_pass == 1:
-                targets = classes.sorted_targets(given)
-            else:
-                Z = X if n_pass == 1 or components is None else X @ components.T
-                targets = nearest_targets(Z, classes, k, team)
-            hinge = SQUARED if self.hinge == "squared" else LINEAR
+            # Later passes look for targets under the distance of the pass before.
+            under = components if n_pass > 1 else None
+            targets = self._targets(X, classes, given, under, sample.chosen, team)
             problem = Problem(X, classes, targets, self.push_weight, hinge, dtype, team)
-            found = self._solve(problem, components, n_pass, watch)
+            found = self._solve(problem, components, n_pass, sample.factor, watch)
             components = problem.components(found.L)
             if watch.stopped:
                 break
@@ -300,15 +322,41 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             assert watch.held_out.best is not None
             if watch.held_out.best is not components:
                 components = watch.held_out.best
-                problem.objective.search(problem.coordinates(components))
-                found.value = problem.objective.value(problem.coordinates(components))
+                found.L = problem.coordinates(components)
+                problem.objective.search(found.L)
+                found.value = problem.objective.value(found.L)
         watch.say()
+        loss = found.value.loss, 0.0
+        others = sample.others(random)
+        if others is not None:
+            targets = self._targets(X, classes, given, under, others, team)
+            loss = sample.estimate(loss[0], problem.losses(found.L, targets))
         missing = max(0, (self.n_components or 0) - len(components))
         components = np.pad(components, ((0, missing), (0, 0)))
-        self._keep(components.astype(X.dtype), found, watch)
+        self._keep(components.astype(X.dtype), found, loss, sample.factor, watch)
+
+    def _targets(
+        self,
+        X: Array,
+        classes: Classes,
+        given: Indices | None,
+        under: Matrix64 | None,
+        anchors: NDArray[np.int32] | None,
+        team: Workers,
+    ) -> NDArray[np.int32]:
+        """Targets of the anchors: those given, in the first pass, or the nearest under a map."""
+        if given is not None and under is None:
+            return classes.sorted_targets(given, anchors)
+        Z = X if under is None else X @ under.T.astype(X.dtype)
+        return nearest_targets(Z, classes, self.n_neighbors, team, anchors)
 
     def _solve(
-        self, problem: Problem, components: Matrix64 | None, n_pass: int, watch: Watch
+        self,
+        problem: Problem,
+        components: Matrix64 | None,
+        n_pass: int,
+        factor: float,
+        watch: Watch,
     ) -> Solution:
         if components is not None:
             L = problem.coordinates(components)
@@ -321,24 +369,35 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         def look(L: Matrix64, value: Value) -> bool:
             n_candidates = len(problem.objective.candidates.columns)
+            value = replace(value, loss=factor * value.loss)
             return watch.look(n_pass, partial(problem.components, L), value, n_candidates)
 
         method = solve if self.solver == "L" else solve_convex
         return method(problem.objective, L, max_iter=self.max_iter, tol=self.tol, watch=look)
 
-    def _keep(self, components: Array, found: Solution, watch: Watch) -> None:
+    def _keep(
+        self,
+        components: Array,
+        found: Solution,
+        loss: tuple[float, float],
+        factor: float,
+        watch: Watch,
+    ) -> None:
         self.components_ = components
         self.metric_ = Mahalanobis.from_components(components)
-        self.loss_, self.n_active_ = found.value.loss, found.value.active
+        self.loss_, self.loss_std_ = loss
+        self.anchor_loss_, self.n_active_ = factor * found.value.loss, found.value.active
         self.__dict__.pop("gap_", None)
         if self.solver == "M":
-            self.gap_ = found.value.loss - found.bound
+            self.gap_ = factor * (found.value.loss - found.bound)
         self.n_iter_ = len(watch.rows)
         self.converged_ = found.converged
         self.history_ = watch.history
         if not (found.converged or watch.stopped):
             reached = (
-                f"; the gap is {self.gap_ / self.loss_:.1e}·loss" if self.solver == "M" else ""
+                f"; the gap is {self.gap_ / self.anchor_loss_:.1e}·loss"
+                if self.solver == "M"
+                else ""
             )
             warnings.warn(
                 f"LMNN has not converged to tol={self.tol:g} in {self.n_iter_} iterations"

@@ -19,7 +19,7 @@ DEPTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
 
 @dataclass(frozen=True)
 class Candidates:
-    """Pairs a < b of different classes: those of a are columns[indptr[a] : indptr[a + 1]]."""
+    """Pairs of points, each once: those of a are columns[indptr[a] : indptr[a + 1]]."""
 
     indptr: NDArray[np.int64]
     columns: NDArray[np.int32]
@@ -52,32 +52,44 @@ def search(Z: Array, reach: NDArray[np.float64], classes: Classes, workers: Work
     A lower bound of the distance is tried first: the first columns of Z and, as one column more,
     the length of the rest, for ‖u − v‖ ≥ |‖u‖ − ‖v‖|. It is cheapest where the columns of Z go by
     decreasing variance.
+
+    A point with reach −∞ has no targets. If these are most, each of the others is compared with
+    all points; otherwise, all are compared with those of later classes.
     """
     Z = np.ascontiguousarray(Z, dtype=np.float32)
     limit = reach.astype(np.float32)
-    E = _shortened(Z, _depth(Z, limit, classes))
+    anchors = np.flatnonzero(limit > 0).astype(np.int32)
+    if not len(anchors):
+        return Candidates(np.zeros(len(Z) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    after = 2 * len(anchors) >= len(Z)
+    if after:
+        anchors = np.arange(len(Z), dtype=np.int32)
+    E = _shortened(Z, _depth(Z, limit, anchors, classes))
     squares = np.einsum("ij,ij->i", E, E, dtype=np.float64)
     half = (squares * (0.5 - rounding(E.shape[1]))).astype(np.float32)
+    lowered = half - limit / np.float32(2)
     room = [64 * ROWS]
 
     def find(first: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        last = min(first + ROWS, len(Z))
+        who = anchors[first : first + ROWS]
         found = room[0]
         while True:
             rows, columns = np.empty(found, dtype=np.uint16), np.empty(found, dtype=np.int32)
             found = kernel.impostor_pairs(
-                E, half, Z, limit, classes.ends, first, last, WIDTH, rows, columns
-            )
+                E, half, lowered, Z, limit, classes.starts, classes.ends,
+                who, after, WIDTH, rows, columns,
+            )  # fmt: skip
             if found <= len(rows):
                 break
             room[0] = found + found // 4
         # A stable sort of 16-bit numbers takes linear time.
         order = np.argsort(rows[:found], kind="stable")
-        return np.bincount(rows[:found], minlength=last - first), columns[order]
+        return np.bincount(rows[:found], minlength=len(who)), columns[order]
 
-    parts = workers.map(find, range(0, len(Z), ROWS))
-    indptr = np.concatenate([[0], np.cumsum(np.concatenate([counts for counts, _ in parts]))])
-    return Candidates(indptr, np.concatenate([columns for _, columns in parts]))
+    parts = workers.map(find, range(0, len(anchors), ROWS))
+    indptr = np.zeros(len(Z) + 1, dtype=np.int64)
+    indptr[anchors + 1] = np.concatenate([counts for counts, _ in parts])
+    return Candidates(np.cumsum(indptr), np.concatenate([columns for _, columns in parts]))
 
 
 def _shortened(Z: NDArray[np.float32], depth: int) -> NDArray[np.float32]:
@@ -87,10 +99,15 @@ def _shortened(Z: NDArray[np.float32], depth: int) -> NDArray[np.float32]:
     return np.column_stack([Z[:, :depth], np.sqrt(rest)])
 
 
-def _depth(Z: NDArray[np.float32], reach: NDArray[np.float32], classes: Classes) -> int:
+def _depth(
+    Z: NDArray[np.float32],
+    reach: NDArray[np.float32],
+    anchors: NDArray[np.int32],
+    classes: Classes,
+) -> int:
     """How many columns to try first, by the pairs of a sample that each number would leave."""
     n, r = Z.shape
-    some, others = np.arange(0, n, n // 256 + 1), np.arange(0, n, n // 1024 + 1)
+    some, others = anchors[:: len(anchors) // 256 + 1], np.arange(0, n, n // 1024 + 1)
     limit = np.maximum(reach[some, None], reach[others])
     limit[classes.ends[some][:, None] == classes.ends[others]] = -np.inf
     D = np.zeros_like(limit)
@@ -98,6 +115,6 @@ def _depth(Z: NDArray[np.float32], reach: NDArray[np.float32], classes: Classes)
     for depth in [*(m for m in DEPTHS if m < r), r]:
         D += squared_distances(Z[some, start:depth], Z[others, start:depth])
         # Nanoseconds for a pair, as measured: a product of so many columns, a distance to check.
-        costs[depth] = 0.7 + 0.012 * depth + 60 * float(np.mean(D < limit))
+        costs[depth] = 0.9 + 0.0065 * depth + 130 * float(np.mean(D < limit))
         start = depth
     return min(costs, key=lambda depth: costs[depth])

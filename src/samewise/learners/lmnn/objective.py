@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.kernels import lmnn as kernel
-from samewise.kernels.pairwise import squared_distances
+from samewise.kernels.pairwise import row_slices, squared_distances
 from samewise.learners.lmnn.impostors import Candidates, search
-from samewise.learners.lmnn.points import Classes
+from samewise.learners.lmnn.points import BLOCK_BYTES, Classes
 from samewise.learners.lmnn.workers import Workers
 
 SLACK = 0.15
@@ -20,6 +21,9 @@ SLACK = 0.15
 
 SAMPLE = 64
 """Points whose impostors are counted to see whether candidates have become stale."""
+
+BLOCK = 2**15
+"""Points they are compared with at once."""
 
 
 class Hinge(NamedTuple):
@@ -34,6 +38,13 @@ class Hinge(NamedTuple):
     def smooth(cls, sigma: float) -> Hinge:
         """The hinge, rounded off between 0 and σ; it is below the hinge by at most σ/2."""
         return cls(sigma, 0.5 / sigma, 1.0, sigma / 2)
+
+    def values(self, h: Array) -> Array:
+        """φ(h), 0 for h ≤ 0."""
+        h = np.maximum(h, 0)
+        if self.sigma == np.inf:
+            return self.quadratic * h * h
+        return np.where(h < self.sigma, self.quadratic * h * h, self.linear * h - self.constant)
 
     def slopes(self, h: Array) -> Array:
         """φ′(h) for h > 0."""
@@ -72,6 +83,8 @@ class Value:
 class Objective:
     """ε(L) = (1−μ) Σ_{j⇝i} D_ij + μ Σ_{j⇝i} Σ_l φ(1 + D_ij − D_il), D_ij = ‖L(x_i − x_j)‖².
 
+    The sum is over the anchors i, the points that have targets; l may be any point.
+
     With z = Lx and w_ab the derivative of ε by D_ab, the gradient is 2 Σ_ab w_ab (z_a − z_b)(x_a −
     x_b)ᵀ: one sum of differences of z for each point, and one product with X.
 
@@ -81,6 +94,13 @@ class Objective:
         Sorted by class and centered; its type is that of the work.
     targets : array of shape (n, k)
         Rows of X, −1 for none.
+
+    Attributes
+    ----------
+    anchors : array
+        The rows that have targets.
+    candidates : Candidates
+        The pairs over which the loss is taken.
     """
 
     def __init__(
@@ -94,10 +114,12 @@ class Objective:
     ) -> None:
         self.X, self.targets, self.classes = X, targets, classes
         self.mu, self.hinge, self.workers = mu, hinge, workers
+        self.anchors = np.flatnonzero((targets >= 0).any(axis=1)).astype(np.int32)
         self.covariance = np.zeros((X.shape[1], X.shape[1]))
         for a, b in workers.cut(len(X)):
             self.covariance += X[a:b].T @ X[a:b]
         self._reach = np.empty(targets.shape, dtype=X.dtype)
+        self._Z = np.empty((len(X), 0), dtype=X.dtype)
         self._G: list[Array] = []
         self._weights = [np.empty(targets.shape) for _ in range(workers.n)]
         self.slack, self._looks = SLACK, 0
@@ -115,8 +137,8 @@ class Objective:
 
     def value(self, L: NDArray[np.float64]) -> Value:
         """ε over the candidates, and ∂ε/∂L."""
-        self._Z = self._mapped(L)
-        value = self._value(self._Z, self._Z)
+        Z = self._mapped(L)
+        value = self._value(Z, Z)
         value.gradient = 2.0 * self._times_X(self._G)
         return value
 
@@ -128,25 +150,51 @@ class Objective:
 
     def missing(self) -> float:
         """The part of Σ φ′(h) at the last L that is not among the candidates, on a sample."""
-        Z, ends = self._Z, self.classes.ends
         # Others every time, so that what is missing in a few places comes to light.
-        step = len(Z) // SAMPLE + 1
+        step = len(self.anchors) // SAMPLE + 1
         self._looks += 1
-        sample = np.arange(self._looks * 31 % step, len(Z), step)
-        D = squared_distances(Z[sample], Z)
-        rows, columns = np.divmod(np.flatnonzero(D < self._furthest[sample, None]), len(Z))
-        other = ends[sample[rows]] != ends[columns]
-        rows, columns = rows[other], columns[other]
-        h = self._reach[sample[rows]] - D[rows, columns, None]
-        slope = float(self.hinge.slopes(h[h > 0]).sum())
+        sample = self.anchors[self._looks * 31 % step :: step]
+        slope = sum(self.workers.map(partial(self._slope, sample), self._column_blocks()))
         return 1 - float(self._weights[0][sample].sum()) / slope if slope > 0 else 0.0
+
+    def _slope(self, anchors: NDArray[np.int32], block: slice) -> float:
+        """Σ φ′(h) at the last L over all triplets of the anchors with l in a block of rows."""
+        D = squared_distances(self._Z[anchors], self._Z[block])
+        rows, columns = np.divmod(np.flatnonzero(D < self._furthest[anchors, None]), D.shape[1])
+        ends = self.classes.ends
+        other = ends[anchors[rows]] != ends[block][columns]
+        rows, columns = rows[other], columns[other]
+        h = self._reach[anchors[rows]] - D[rows, columns, None]
+        return float(self.hinge.slopes(h[h > 0]).sum())
+
+    def _column_blocks(self) -> list[slice]:
+        return [slice(at, at + BLOCK) for at in range(0, len(self.X), BLOCK)]
+
+    def losses(self, L: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The terms of ε of each anchor, over the candidates."""
+        Z, k = self._mapped(L), self.targets.shape[1]
+        self._pull(Z)
+        out = (1 - self.mu) * np.maximum(self._reach - 1.0, 0).sum(axis=1, dtype=np.float64)
+        pairs = self.candidates
+        for block in row_slices(len(pairs.columns), 8 * (Z.shape[1] + k), BLOCK_BYTES):
+            b = pairs.columns[block]
+            a = np.searchsorted(pairs.indptr, np.arange(block.start, block.stop), side="right") - 1
+            V = Z[a] - Z[b]
+            D = np.einsum("ij,ij->i", V, V)[:, None]
+            for i in (a, b):
+                pushed = self.hinge.values(self._reach[i] - D).sum(axis=1, dtype=np.float64)
+                np.add.at(out, i, self.mu * pushed)
+        return out[self.anchors]
 
     def pull_scatter(self) -> NDArray[np.float64]:
         """(1−μ) Σ (x_i − x_j)(x_i − x_j)ᵀ over the targets j of i."""
         return (1 - self.mu) * target_scatter(self.X, self.targets, self.workers)
 
     def _mapped(self, L: NDArray[np.float64]) -> Array:
-        Z = np.empty((len(self.X), len(L)), dtype=self.X.dtype)
+        # In the same place every time: fresh memory costs more than the product.
+        if self._Z.shape[1] != len(L):
+            self._Z = np.empty((len(self.X), len(L)), dtype=self.X.dtype)
+        Z = self._Z
         Lt = L.T.astype(self.X.dtype)
         self.workers.map(
             lambda rows: np.dot(self.X[slice(*rows)], Lt, out=Z[slice(*rows)]),

@@ -31,14 +31,15 @@ class Classes:
         Row i of the sorted points is row order[i] of the given ones.
     bounds : array of shape (n_classes + 1,)
         Class c has the rows bounds[c] … bounds[c + 1].
-    ends : array of shape (n,)
-        Where the class of each row ends.
+    starts, ends : arrays of shape (n,)
+        Where the class of each row starts and ends.
     """
 
     def __init__(self, y: Indices, n_classes: int) -> None:
         self.order = np.argsort(y, kind="stable")
         sizes = np.bincount(y, minlength=n_classes)
         self.bounds = np.concatenate([[0], np.cumsum(sizes)])
+        self.starts = np.repeat(self.bounds[:-1], sizes)
         self.ends = np.repeat(self.bounds[1:], sizes)
 
     @property
@@ -46,15 +47,30 @@ class Classes:
         """Number of points in each class."""
         return np.diff(self.bounds)
 
-    def sorted_targets(self, targets: Indices) -> NDArray[np.int32]:
-        """Targets among the given rows, as targets among the sorted ones; −1 is none."""
+    def sorted_targets(
+        self, targets: Indices, anchors: NDArray[np.int32] | None = None
+    ) -> NDArray[np.int32]:
+        """Targets among the given rows, as targets among the sorted ones; −1 is none.
+
+        If anchors are given, sorted rows, all others have none.
+        """
         place = np.empty(len(self.order) + 1, dtype=np.int32)
         place[self.order] = np.arange(len(self.order))
         place[-1] = -1
-        return place[targets[self.order]]
+        if anchors is None:
+            return place[targets[self.order]]
+        out = np.full(targets.shape, -1, dtype=np.int32)
+        out[anchors] = place[targets[self.order[anchors]]]
+        return out
 
 
-def nearest_targets(X: Array, classes: Classes, k: int, workers: Workers) -> NDArray[np.int32]:
+def nearest_targets(
+    X: Array,
+    classes: Classes,
+    k: int,
+    workers: Workers,
+    anchors: NDArray[np.int32] | None = None,
+) -> NDArray[np.int32]:
     """The k nearest rows of the same class, for each row in sorted order.
 
     Distances are exact in float64; ties go to the row that was given first. Where a class has k
@@ -64,23 +80,32 @@ def nearest_targets(X: Array, classes: Classes, k: int, workers: Workers) -> NDA
     ----------
     X : array of shape (n, d)
         In the order given.
+    anchors : array, optional
+        Sorted rows to find targets for, ascending; all others get −1.
     """
     S = np.ascontiguousarray(X[classes.order])
     E = _prepared(S, S)
     half, error = _half_and_error(E, E)
-    out = np.full((len(E), k), -1, dtype=np.int32)
+    own = np.arange(len(E), dtype=np.int32) if anchors is None else anchors
+    F, Q, error = (E, S, error) if anchors is None else (E[own], S[own], error[own])
+    found = np.full((len(own), k), -1, dtype=np.int32)
 
-    def fill(lo: int, hi: int, first: int) -> None:
-        last, width = min(first + ROWS, hi), min(WIDTH, hi - lo)
-        kernel.nearest(E, error, S, first, last, E, half, S, lo, hi, True, SPARE, width, out)
+    def fill(lo: int, hi: int, first: int, last: int) -> None:
+        width = min(WIDTH, hi - lo)
+        kernel.nearest(F, error, Q, first, last, E, half, S, lo, hi, own, SPARE, width, found)
 
     pieces = [
-        (int(lo), int(hi), first)
+        (int(lo), int(hi), first, min(first + ROWS, end))
         for lo, hi in pairwise(classes.bounds)
         if hi - lo > 1
-        for first in range(lo, hi, ROWS)
+        for begin, end in [np.searchsorted(own, (lo, hi)).tolist()]
+        for first in range(begin, end, ROWS)
     ]
     workers.map(fill, *zip(*pieces, strict=True))
+    if anchors is None:
+        return found
+    out = np.full((len(E), k), -1, dtype=np.int32)
+    out[anchors] = found
     return out
 
 
@@ -89,10 +114,11 @@ def nearest_rows(Q: Array, X: Array, k: int, workers: Workers) -> NDArray[np.int
     F, E = _prepared(Q, X), _prepared(X, X)
     half, error = _half_and_error(F, E)
     out = np.full((len(Q), k), -1, dtype=np.int32)
+    own = np.full(len(Q), -1, dtype=np.int32)
 
     def fill(first: int) -> None:
         last, width = min(first + ROWS, len(Q)), min(WIDTH, len(X))
-        kernel.nearest(F, error, Q, first, last, E, half, X, 0, len(X), False, SPARE, width, out)
+        kernel.nearest(F, error, Q, first, last, E, half, X, 0, len(X), own, SPARE, width, out)
 
     workers.map(fill, range(0, len(Q), ROWS))
     return out

@@ -59,6 +59,14 @@ class Problem:
         """A map of the given features, in these coordinates."""
         return L @ self._inverse
 
+    def losses(self, L: Matrix64, targets: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The terms of the loss at L′ of each point that has targets, over all its triplets."""
+        known = self.objective
+        objective = Objective(known.X, targets, known.classes, known.mu, known.hinge, known.workers)
+        objective.slack = 0.0
+        objective.search(L)
+        return objective.losses(L)
+
     def start(self, n_components: int | None) -> Matrix64:
         """Where to begin when nothing is known."""
         return automatic(self.objective, self.lengths, n_components or self.B.shape[1])
