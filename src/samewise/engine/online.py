@@ -121,7 +121,9 @@ class Online:
         """Rows a path takes at once: enough to fill the products, few enough for the cache."""
         d = directions.right.shape[1]
         if path == "blocked":
-            return 256 if d >= 500 else 64
+            # A full matrix takes two Gram matrices, whose cost grows with the block.
+            large = 256 if isinstance(self.store, Symmetric) else 192
+            return large if d >= 500 else 64
         if path == "cone":
             return 128 if d >= 500 else 64
         return len(directions)
@@ -291,10 +293,10 @@ class Online:
         return online
 
 
-def chunks(n: int, *matrices: Matrix, most: int = 8192) -> Iterator[slice]:
+def chunks(n: int, *matrices: Matrix, least: int = 256, most: int = 8192) -> Iterator[slice]:
     """Slices of a run of n examples whose directions, rows of `matrices`, take a few megabytes."""
     width = max(M.nnz / max(M.shape[0], 1) if sp.issparse(M) else M.shape[1] for M in matrices)
-    size = min(max(256, int(2**18 / max(width, 1))), most)
+    size = min(max(least, int(2**18 / max(width, 1))), most)
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
 

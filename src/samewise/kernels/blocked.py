@@ -61,13 +61,16 @@ def add(T: Array, V: Array, c: NDArray[np.float64]) -> None:
 def bilinear(W: Array, L: Array, R: Array) -> NDArray[np.float64]:
     """l_iᵀ W r_i for the rows of L and R."""
     gemm = get_blas_funcs("gemm", (W,))
-    return np.einsum("ij,ij->i", gemm(1.0, W.T, L.T).T, R, dtype=np.float64)
+    # Room for the product: gemm would fill its own with zeros first.
+    LW = np.empty_like(R, dtype=W.dtype, order="C")
+    gemm(1.0, W.T, L.T, beta=0.0, c=LW.T, overwrite_c=1)
+    return np.einsum("ij,ij->i", LW, R, dtype=np.float64)
 
 
 def product_gram(L: Array, R: Array) -> NDArray[np.float64]:
     """K_ij = (l_i·l_j)(r_i·r_j) for j ≥ i."""
     syrk = get_blas_funcs("syrk", (L,))
-    K: NDArray[np.float64] = syrk(1.0, L.T, trans=1, lower=1).T.astype(np.float64)
+    K: NDArray[np.float64] = syrk(1.0, L.T, trans=1, lower=1).T.astype(np.float64, copy=False)
     return np.multiply(K, syrk(1.0, R.T, trans=1, lower=1).T, out=K)
 
 
@@ -76,7 +79,8 @@ def add_bilinear(W: Array, L: Array, R: Array, c: NDArray[np.float64]) -> None:
     rows = np.flatnonzero(c)
     if len(rows):
         gemm = get_blas_funcs("gemm", (W,))
-        scaled = L[rows] * c[rows, None].astype(W.dtype)
+        scaled = L[rows]
+        scaled *= c[rows, None].astype(W.dtype)
         gemm(1.0, R[rows].T, scaled.T, trans_b=1, beta=1.0, c=W.T, overwrite_c=1)
 
 

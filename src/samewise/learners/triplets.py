@@ -177,7 +177,8 @@ class TripletLearner(OnlineLearner):
 
     def _portions(self, triplets: Triplets) -> Iterator[slice]:
         most = 8192 if self._watch is None else min(8192, self._watch.every)
-        return chunks(len(triplets), triplets.X, triplets.items, most=most)
+        # Two whole blocks of a wide dense stream.
+        return chunks(len(triplets), triplets.X, triplets.items, least=384, most=most)
 
     def _show(self, online: Online, told: Triplets) -> None:
         directions = triplet_ranking(told, self.margin_)
