@@ -10,11 +10,21 @@ import numpy as np
 from samewise import KNNClassifier, datasets
 from samewise.exceptions import DatasetNotFoundError
 from samewise.learners.lmnn import LMNN
+from samewise.learners.lmnn.estimator import SMALL
 
 MIB = 2**20
 
 # data: wall seconds and test error wanted on two cores
 WANTED = {"letter": (0.6, ""), "isolet": (2.0, ""), "mnist": (10.0, 1.75)}
+
+# sizes (n, d) along which the cost is followed, and the anchors learned from
+CURVES: list[tuple[list[tuple[int, int]], int | None]] = [
+    ([(n, 50) for n in (5000, 10000, 20000, 40000, 80000)], None),
+    ([(n, 50) for n in (62500, 125000, 250000, 500000)], 5000),
+    ([(10000, d) for d in (16, 32, 64, 128, 256, 512, 784)], None),
+]
+# of the standard deviation of each column, where rows are repeated
+NOISE = 0.2
 
 
 def deskewed(images: np.ndarray) -> np.ndarray:
@@ -33,8 +43,8 @@ def deskewed(images: np.ndarray) -> np.ndarray:
     return np.take_along_axis(I, columns, axis=2).reshape(n, -1)
 
 
-def prepared(name: str) -> tuple[np.ndarray, ...]:
-    """Training and test rows and labels, reduced by PCA where the paper does."""
+def prepared(name: str, n_components: int | None = None) -> tuple[np.ndarray, ...]:
+    """Training and test rows and labels, on principal components as in the paper, or so many."""
     data = datasets.load(name, dtype=np.float32)
     X, y = data.data, data.target
     if name == "letter":
@@ -45,7 +55,8 @@ def prepared(name: str) -> tuple[np.ndarray, ...]:
         X = deskewed(X / 255) if name == "mnist" else X
         mean = X[train].mean(axis=0)
         V = np.linalg.eigh(np.cov((X[train] - mean).T))[1][:, ::-1]
-        X = ((X - mean) @ V[:, : {"isolet": 172, "mnist": 164}[name]]).astype(np.float32)
+        V = V[:, : n_components or {"isolet": 172, "mnist": 164}[name]]
+        X = ((X - mean) @ V).astype(np.float32)
     return X[train], y[train], X[~train], y[~train]
 
 
@@ -86,40 +97,74 @@ def run() -> list[dict[str, object]]:
     return rows
 
 
-def clusters(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Ten overlapping classes of a few Gaussian clusters each, with decaying variances."""
-    rng = np.random.default_rng(seed)
-    scale = 1 / np.sqrt(np.arange(1, d + 1))
-    centers = 3 * rng.normal(size=(50, d)) * scale
-    which = rng.integers(0, 50, n)
-    X = centers[which] + rng.normal(size=(n, d)) * scale
-    return X.astype(np.float32), which % 10
+def grown(X: np.ndarray, y: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first n rows; beyond those there are, again and again with a little noise."""
+    source = np.arange(n) % len(X)
+    rng = np.random.default_rng(0)
+    more = X[source]
+    noise = rng.standard_normal((max(0, n - len(X)), X.shape[1]), dtype=np.float32)
+    more[len(X) :] += NOISE * X.std(axis=0) * noise
+    return more, y[source]
 
 
 def run_growth() -> list[dict[str, object]]:
-    """Ten iterations: one start, the searches they need, and the exact loss at the end."""
-    rows, last = [], None
-    for n, d in [(5000, 50), (10000, 50), (20000, 50), (40000, 50), (20000, 16), (20000, 200)]:
-        X, y = clusters(n, d)
-        lmnn = LMNN(tol=0, callback=lambda info: info["iteration"] == 10)
-        lmnn.fit(X[:500], y[:500])
-        cpu = timed(lmnn, X, y)[1]
-        tracemalloc.start()
-        lmnn.fit(X, y)
-        peak = tracemalloc.get_traced_memory()[1] / MIB
-        tracemalloc.stop()
-        exponent = ""
-        if last is not None and last[1] == d:
-            exponent = round(np.log(cpu / last[2]) / np.log(n / last[0]), 2)
-        rows.append(
-            {
-                "n": n,
-                "d": d,
-                "cpu s": round(cpu, 2),
-                "exponent of n": exponent,
-                "X MiB": round(X.nbytes / MIB, 1),
-                "peak MiB beyond X": round(peak, 1),
-            }
-        )
-        last = (n, d, cpu)
+    """Ten iterations: targets, a start, the searches they need, and the exact loss at the end.
+
+    An exponent is that of the time (or memory) from the row before; at the end of each curve, of
+    the line fitted through all of it. Where "anchors" is a number, targets and impostors are found
+    for so many points (`max_anchors`). "type" is that of the work.
+    """
+    try:
+        X, y, _, _ = prepared("mnist", 784)
+    except DatasetNotFoundError as missing:
+        print(missing)
+        return []
+    for n in (1000, SMALL // X.shape[1] + 1):
+        cost(X[:n], y[:n], 100)  # compile, for both types
+    rows: list[dict[str, object]] = []
+    for sizes, anchors in CURVES:
+        spent, held = [], []
+        for n, d in sizes:
+            A, b = grown(X[:, :d], y, n)
+            wall, cpu, peak = cost(A, b, anchors)
+            spent.append(cpu)
+            held.append(peak)
+            rows.append(
+                {
+                    "n": n,
+                    "d": d,
+                    "anchors": anchors or "all",
+                    "type": "float64" if A.size <= SMALL else "float32",
+                    "wall s": round(wall, 2),
+                    "cpu s": round(cpu, 2),
+                    "exponent": exponent(sizes[: len(spent)][-2:], spent[-2:]),
+                    "X MiB": round(A.nbytes / MIB, 1),
+                    "peak MiB beyond X": round(peak, 1),
+                    "peak exponent": exponent(sizes[: len(spent)][-2:], held[-2:]),
+                }
+            )
+        rows.append(dict.fromkeys(rows[-1], "") | {
+            "n": "curve",
+            "exponent": exponent(sizes, spent),
+            "peak exponent": exponent(sizes, held),
+        })  # fmt: skip
     return rows
+
+
+def cost(X: np.ndarray, y: np.ndarray, anchors: int | None) -> tuple[float, float, float]:
+    """Wall and CPU seconds, and peak MiB beyond X, of ten iterations."""
+    lmnn = LMNN(
+        tol=0, max_anchors=anchors, random_state=0, callback=lambda info: info["iteration"] == 10
+    )
+    tracemalloc.start()
+    wall, cpu = timed(lmnn, X, y)
+    peak = tracemalloc.get_traced_memory()[1] / MIB
+    tracemalloc.stop()
+    return wall, cpu, peak
+
+
+def exponent(sizes: list[tuple[int, int]], values: list[float]) -> object:
+    """The slope of log values over log sizes, n·d, of which one changes."""
+    if len(values) < 2:
+        return ""
+    return round(np.polyfit(np.log([n * d for n, d in sizes]), np.log(values), 1)[0], 2)

@@ -1,0 +1,182 @@
+"""Exact neighbors by trees and by blocked products, against the dimension of the mapped points.
+
+Seconds are CPU time of one thread, without building the tree or storing the rows.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import numpy as np
+from sklearn.neighbors import BallTree
+
+from benchmarks.lmnn import prepared
+from benchmarks.timing import interleaved
+from samewise import KNNClassifier
+from samewise.exceptions import DatasetNotFoundError
+from samewise.learners.lmnn import LMNN
+from samewise.learners.lmnn.impostors import Candidates, search
+from samewise.learners.lmnn.points import Classes, nearest_targets
+from samewise.learners.lmnn.workers import Workers
+from samewise.search import Index
+
+K = 3
+QUERIES, TESTED = 200, 2000
+"""Test points for the time of a search, and for the error."""
+
+# data: input dimension, output dimensions
+DIMENSIONS = {"letter": (16, (2, 4, 6, 8, 12, 16)), "mnist": (64, (2, 4, 6, 8, 12, 16, 32, 64))}
+LEARNED = 2000
+"""Points that LMNN learns from: mapped to few dimensions, nearly all points are in reach."""
+
+
+def principal(X: np.ndarray, d: int) -> np.ndarray:
+    """The leading d principal directions, as rows."""
+    return np.linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :d].T.astype(X.dtype)
+
+
+def error(L: np.ndarray, X: np.ndarray, y: np.ndarray, Q: np.ndarray, q: np.ndarray) -> float:
+    """3-NN error in percent, of the mapped points."""
+    knn = KNNClassifier(n_neighbors=K).fit(X @ L.T, y)
+    return round(100 * (1 - knn.score(Q @ L.T, q)), 2)
+
+
+def run() -> list[dict[str, object]]:
+    """LMNN learned in r dimensions (R), cut to r afterwards (S), and PCA; time on the first."""
+    rows = []
+    for name, (d, dimensions) in DIMENSIONS.items():
+        try:
+            X, y, X_test, y_test = prepared(name)
+        except DatasetNotFoundError as missing:
+            print(missing)
+            continue
+        X, X_test, y_test = X[:, :d], X_test[:TESTED, :d], y_test[:TESTED]
+        learn = X[:LEARNED], y[:LEARNED]
+        square = LMNN(tol=1e-3).fit(*learn)
+        whole = None
+        for r in sorted(dimensions, reverse=True):
+            lmnn = square if r == d else LMNN(n_components=r, tol=1e-3).fit(*learn)
+            Z, Q = lmnn.transform(X), lmnn.transform(X_test[:QUERIES])
+            seconds = search_seconds(Z, Q)
+            whole = whole or seconds["products"]
+            best = min(seconds, key=lambda route: seconds[route])
+            maps = {
+                "R": lmnn.components_,
+                "S": square.metric_.reduce(r).components,
+                "PCA": principal(X, r),
+            }
+            rows.append(
+                {
+                    "data": name,
+                    "n": len(Z),
+                    "r": r,
+                    **{
+                        f"{m} error %": error(L.astype(X.dtype), X, y, X_test, y_test)
+                        for m, L in maps.items()
+                    },
+                    **{f"{route} ms": round(1000 * s, 1) for route, s in seconds.items()},
+                    "k-d / products": round(seconds["k-d tree"] / seconds["products"], 2),
+                    "ball / k-d": round(seconds["ball tree"] / seconds["k-d tree"], 2),
+                    "fastest": best,
+                    "auto": {"tree": "k-d tree", "blocked": "products"}[Index(None, Z).route],
+                    f"faster than r={d}": round(whole / seconds[best], 1),
+                }
+            )
+    return rows
+
+
+def search_seconds(Z: np.ndarray, Q: np.ndarray) -> dict[str, float]:
+    """Seconds of each way to the K nearest, which are checked to be the same."""
+    trees, products = Index(None, Z, route="tree"), Index(None, Z, route="blocked")
+    ball = BallTree(Z)
+    near, rows = products.query(Q, K)
+    np.testing.assert_array_equal(trees.query(Q, K)[1], rows)
+    np.testing.assert_allclose(ball.query(Q, K)[0], -near, rtol=1e-4, atol=1e-5)
+    return interleaved(
+        {
+            "k-d tree": lambda: trees.query(Q, K),
+            "ball tree": lambda: ball.query(Q, K),
+            "products": lambda: products.query(Q, K),
+        },
+        3,
+    )
+
+
+# data: dimensions, and what the prototype's trees took times its products
+IMPOSTORS = [("letter", 16, 13), ("mnist", 50, 40)]
+
+
+def run_impostors() -> list[dict[str, object]]:
+    """All pairs of different classes within the margin: a tree for each class, or products.
+
+    The trees are asked for a sample of points, and their seconds scaled to all.
+    """
+    rows = []
+    for name, d, prototype in IMPOSTORS:
+        try:
+            X, y, _, _ = prepared(name)
+        except DatasetNotFoundError as missing:
+            print(missing)
+            continue
+        X, y = X[:14000, :d], np.unique(y[:14000], return_inverse=True)[1]
+        classes, alone = Classes(y, y.max() + 1), Workers(1, None)
+        lmnn = LMNN().fit(X, y)
+        targets = nearest_targets(X, classes, K, alone)
+        # Columns by decreasing variance, as the solver gives them to the search.
+        Z = lmnn.transform(X)[classes.order]
+        Z = (Z - Z.mean(axis=0)) @ principal(Z, d).T
+        reach = 1 + ((Z[:, None] - Z[targets]) ** 2).sum(axis=2, dtype=np.float64).max(axis=1)
+        sample = np.arange(0, len(Z), len(Z) // QUERIES)
+        found = search(Z, reach, classes, alone)
+        products = interleaved({"": lambda: search(Z, reach, classes, alone)}, 3)[""]  # noqa: B023
+        start = time.thread_time()
+        trees = [BallTree(Z[lo:hi]) for lo, hi in pairwise(classes.bounds)]
+        building = time.thread_time() - start
+        start = time.thread_time()
+        pairs = by_trees(trees, Z, reach, classes, sample)
+        by_tree = building + (time.thread_time() - start) * len(Z) / len(sample)
+        check_same(pairs, found, Z, reach, sample)
+        rows.append(
+            {
+                "data": name,
+                "n": len(Z),
+                "d": d,
+                "pairs": len(found.columns),
+                "products s": round(products, 3),
+                "ball trees s": round(by_tree, 2),
+                "ball trees / products": round(by_tree / products, 1),
+                "prototype": prototype,
+            }
+        )
+    return rows
+
+
+def by_trees(
+    trees: list[BallTree], Z: np.ndarray, reach: np.ndarray, classes: Classes, sample: np.ndarray
+) -> set[tuple[int, int]]:
+    """(i, l) for i in the sample and l of another class with D_il < reach_i."""
+    pairs: set[tuple[int, int]] = set()
+    for tree, lo, hi in zip(trees, classes.bounds[:-1], classes.bounds[1:], strict=True):
+        others = sample[(sample < lo) | (sample >= hi)]
+        within = tree.query_radius(Z[others], np.sqrt(reach[others]))
+        for i, columns in zip(others.tolist(), within, strict=True):
+            pairs.update((i, lo + int(column)) for column in columns)
+    return pairs
+
+
+def check_same(
+    pairs: set[tuple[int, int]],
+    found: Candidates,
+    Z: np.ndarray,
+    reach: np.ndarray,
+    sample: np.ndarray,
+) -> None:
+    """Of the products' pairs those in reach of the sample are the trees', up to rounding."""
+    rows = np.repeat(np.arange(len(Z)), np.diff(found.indptr))
+    ends = np.concatenate([[rows, found.columns], [found.columns, rows]], axis=1)
+    i, j = ends[:, np.isin(ends[0], sample)]
+    D = ((Z[i] - Z[j]).astype(np.float64) ** 2).sum(axis=1)
+    near = dict(zip(zip(i.tolist(), j.tolist(), strict=True), D / reach[i], strict=True))
+    assert all(pair in near for pair in pairs)
+    assert all(pair in pairs for pair, part in near.items() if part < 1 - 1e-4)
