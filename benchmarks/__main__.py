@@ -1,8 +1,8 @@
-"""Run the benchmarks: `python -m benchmarks [pa] [psd] [oasis] [aroma] [memory] [startup]`.
+"""Run the benchmarks: `python -m benchmarks [SECTION …]`; without a section, all of them.
 
 Ratios are of CPU time of one thread, medians of interleaved repeats in one run, with one BLAS
-thread. "wanted" is the goal set for each, "prototype" what a first prototype reached on another
-machine.
+thread; LMNN and the energy rule use as many threads as there are processors. "wanted" is the goal
+set for each, "prototype" what a first prototype reached on another machine.
 """
 
 from __future__ import annotations
@@ -16,17 +16,33 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def show(title: str, rows: list[dict[str, object]]) -> None:
+    print(f"\n{title}\n")
+    if not rows:
+        print("left out: the data are not here")
+        return
     columns = list(rows[0])
     cells = [[str(row[c]) for c in columns] for row in rows]
     widths = [max(len(c), *(len(r[i]) for r in cells)) for i, c in enumerate(columns)]
-    print(f"\n{title}\n")
     for line in [columns, ["-" * w for w in widths], *cells]:
         print("  ".join(text.rjust(w) for text, w in zip(line, widths, strict=True)))
     sys.stdout.flush()
 
 
 def main(chosen: list[str]) -> None:
-    from benchmarks import aroma, memory, oasis, pa, psd, startup
+    from benchmarks import (
+        aroma,
+        energy,
+        lmnn,
+        memory,
+        oasis,
+        pa,
+        peers,
+        psd,
+        rbs,
+        search,
+        sila,
+        startup,
+    )
 
     sections = {
         "pa": [("PA-I, no projection", pa.run)],
@@ -43,8 +59,24 @@ def main(chosen: list[str]) -> None:
             ("d-AROMA, sparse, 1000 × 1000", aroma.run_diagonal),
             ("500 000 triplets of 20 Newsgroups", aroma.run_newsgroups),
         ],
+        "lmnn": [
+            ("LMNN, end to end", lmnn.run),
+            ("LMNN, how the cost grows", lmnn.run_growth),
+        ],
+        "energy": [("The energy rule", energy.run)],
+        "search": [
+            ("Exact neighbors: trees and products", search.run),
+            ("Impostors: trees and products", search.run_impostors),
+        ],
+        "sila": [
+            ("SiLA, an epoch of letter", sila.run_epoch),
+            ("SiLA, µs an example with a pool", sila.run_pools),
+            ("gCosLA, A ⪰ 0 after every step", sila.run_cosine),
+        ],
+        "rbs": [("RBS, sRBS and Relief, 20 000 × 57", rbs.run)],
         "memory": [("Memory beyond the data, MiB", memory.run)],
         "startup": [("Seconds to start", startup.run)],
+        "peers": [("LMNN and its peers at equal loss", peers.run)],
     }
     unknown = set(chosen) - set(sections)
     if unknown:

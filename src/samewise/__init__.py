@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from samewise import datasets, exceptions, scores
-    from samewise.decide import KNNClassifier, Verifier
+    from samewise.decide import KNNClassifier, PerClassClassifier, Verifier
     from samewise.forms import (
         Bilinear,
         Form,
@@ -18,20 +18,28 @@ if TYPE_CHECKING:
         KernelMahalanobis,
         LowRankBilinear,
         Mahalanobis,
+        MultiMetric,
         NormalizedBilinear,
     )
     from samewise.learners import (
         LMNN,
         OASIS,
         POLA,
+        RBS,
+        SRBS,
         DiagonalAROMA,
         FactoredAROMA,
+        GCosLA,
+        KernelLMNN,
         KernelPOLA,
+        MultiMetricLMNN,
         PassiveAggressive,
+        Relief,
+        SiLA,
     )
-    from samewise.protocols import tune_C
+    from samewise.protocols import double_cross_validation, tune_C
     from samewise.saved import load
-    from samewise.search import Index
+    from samewise.search import Index, margins
     from samewise.supervision import Pairs, Triplets
 
 __version__ = "0.1.0"
@@ -40,31 +48,42 @@ __all__ = [
     "LMNN",
     "OASIS",
     "POLA",
+    "RBS",
+    "SRBS",
     "Bilinear",
     "DiagonalAROMA",
     "FactoredAROMA",
     "Form",
+    "GCosLA",
     "GeneralizedCosine",
     "Index",
     "KNNClassifier",
+    "KernelLMNN",
     "KernelMahalanobis",
     "KernelPOLA",
     "LowRankBilinear",
     "Mahalanobis",
+    "MultiMetric",
+    "MultiMetricLMNN",
     "NormalizedBilinear",
     "Pairs",
     "PassiveAggressive",
+    "PerClassClassifier",
+    "Relief",
+    "SiLA",
     "Triplets",
     "Verifier",
     "datasets",
+    "double_cross_validation",
     "exceptions",
     "load",
+    "margins",
     "scores",
     "tune_C",
 ]
 
 _WHERE = {
-    **dict.fromkeys(("KNNClassifier", "Verifier"), "decide"),
+    **dict.fromkeys(("KNNClassifier", "PerClassClassifier", "Verifier"), "decide"),
     **dict.fromkeys(
         (
             "Bilinear",
@@ -73,6 +92,7 @@ _WHERE = {
             "KernelMahalanobis",
             "LowRankBilinear",
             "Mahalanobis",
+            "MultiMetric",
             "NormalizedBilinear",
         ),
         "forms",
@@ -81,17 +101,24 @@ _WHERE = {
         (
             "DiagonalAROMA",
             "FactoredAROMA",
+            "GCosLA",
+            "KernelLMNN",
             "KernelPOLA",
             "LMNN",
+            "MultiMetricLMNN",
             "OASIS",
             "PassiveAggressive",
             "POLA",
+            "RBS",
+            "Relief",
+            "SiLA",
+            "SRBS",
         ),
         "learners",
     ),
-    "tune_C": "protocols",
+    **dict.fromkeys(("double_cross_validation", "tune_C"), "protocols"),
     "load": "saved",
-    "Index": "search",
+    **dict.fromkeys(("Index", "margins"), "search"),
     **dict.fromkeys(("Pairs", "Triplets"), "supervision"),
 }
 

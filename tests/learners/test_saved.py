@@ -37,6 +37,7 @@ from samewise import (
     Triplets,
 )
 from samewise.exceptions import FileFormatError
+from samewise.learners.gcosla import GCosLA
 
 MAGIC = b"samewise\x1a\n"
 AVERAGES = ["last", "uniform", "survival", ("suffix", 500), ("cutoff", 1)]
@@ -65,6 +66,10 @@ def thinned(X):
     return sp.csr_array(np.where(np.random.default_rng(1).random(X.shape) < 0.4, X, 0.0))
 
 
+def padded(X):
+    return sp.csr_array(thinned(X) + sp.csr_array(np.eye(1, X.shape[1])[np.zeros(len(X), int)]))
+
+
 def pairs(d=5, dtype=np.float64, change=np.asarray):
     X, y = examples(d, dtype=dtype)
     drawn = Pairs.from_labels(X, y, n_pairs=240, random_state=0)
@@ -86,6 +91,7 @@ PAIRS = {
     "dense": pairs,
     "float32": lambda: pairs(dtype=np.float32),
     "sparse": lambda: pairs(change=thinned),
+    "sparse, no zero rows": lambda: pairs(change=padded),
     "wide": lambda: pairs(130),
     "kernel matrix": lambda: pairs(change=kernel_matrix),
 }
@@ -125,6 +131,12 @@ def cases():
         add(KernelPOLA("rbf", {"gamma": np.float64(0.1)}), stream)
     add(KernelPOLA("poly", {"degree": 2}, gamma=0.3), "sparse")
     add(KernelPOLA("precomputed"), "kernel matrix")
+
+    for psd, average in itertools.product(["each", "end", 6], AVERAGES):
+        add(GCosLA(0.2, psd=psd, average=average), "dense")
+    for stream in ("float32", "sparse, no zero rows", "wide"):
+        add(GCosLA(0.3, 0.1, average=("suffix", 4), random_state=2), stream)
+        add(GCosLA(0.1, update="thesis"), stream)
 
     for psd, average in itertools.product([None, "end", 6], AVERAGES):
         add(OASIS(psd=psd, average=average), "dense")

@@ -16,9 +16,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import POLA, KernelPOLA, KNNClassifier, Mahalanobis, Pairs, PassiveAggressive, tune_C
+from samewise.learners.rbs import RBS
+from samewise.learners.relief import Relief
+from samewise.learners.srbs import SRBS
 from samewise.protocols import neighbor_accuracies
 
 CHECKED = [PassiveAggressive(), PassiveAggressive(psd="end"), POLA()]
+CHECKED += [Relief(), RBS(normalizer=None), SRBS(normalizer=None)]
 
 
 @parametrize_with_checks(CHECKED)

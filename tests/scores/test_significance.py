@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from samewise.scores import friedman, holm, holm_pairwise
+from samewise.exceptions import InvalidInputError
+from samewise.scores import friedman, holm, holm_pairwise, s_test
 
 
 @pytest.mark.parametrize("decimals", [1, 8])
@@ -66,3 +67,60 @@ def test_holm_pairwise_by_hand():
 def test_bad_input_is_named(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+# The s-test
+
+
+def decisions(better, worse, both=3, neither=2):
+    a = [1] * better + [0] * worse + [1] * both + [0] * neither
+    b = [0] * better + [1] * worse + [1] * both + [0] * neither
+    return np.array(a), np.array(b)
+
+
+@pytest.mark.parametrize("better", range(13))
+def test_few_differences_are_counted_exactly(better):
+    for worse in range(13 - better):
+        result = s_test(*decisions(better, worse))
+        m = better + worse
+        side = "greater" if better >= worse else "less"
+        expected = stats.binomtest(better, m, alternative=side).pvalue if m else 1.0
+        assert result.p_value == pytest.approx(expected, rel=1e-12)
+        assert (result.n_better, result.n_worse) == (better, worse)
+
+
+@pytest.mark.parametrize("better, worse", [(10, 3), (7, 6), (0, 13), (300, 240), (5000, 5200)])
+def test_many_differences_go_by_the_normal_distribution(better, worse):
+    result = s_test(*decisions(better, worse))
+    m = better + worse
+    z = abs(better - m / 2) / (np.sqrt(m) / 2)
+    assert result.p_value == pytest.approx(stats.norm.sf(z), rel=1e-12)
+    # Half a decision, which the thesis does not correct for, is all that is between the two.
+    side = "greater" if better >= worse else "less"
+    exact = stats.binomtest(better, m, alternative=side).pvalue
+    assert abs(result.p_value - exact) <= 1.05 * stats.binom.pmf(better, m, 0.5)
+
+
+@pytest.mark.parametrize(
+    "better, worse, mark",
+    [
+        *[(5, 0, ">"), (0, 5, "<"), (7, 0, "≫"), (0, 7, "≪"), (4, 0, "="), (0, 0, "=")],
+        *[(100, 50, "≫"), (50, 100, "≪"), (90, 68, ">"), (68, 90, "<"), (80, 78, "=")],
+    ],
+)
+def test_marks(better, worse, mark):
+    assert s_test(*decisions(better, worse)).mark == mark
+
+
+def test_decisions_of_any_shape():
+    a, b = decisions(7, 0)
+    grid = s_test(a.reshape(4, 3).astype(bool), b.reshape(4, 3).astype(float))
+    assert grid == s_test(a, b)
+
+
+def test_what_are_not_decisions():
+    with pytest.raises(InvalidInputError, match="same decisions"):
+        s_test([1, 0], [1])
+    for wrong in ([0.5, 1], ["yes", "no"], [2, 1]):
+        with pytest.raises(InvalidInputError, match="correct_b must hold booleans"):
+            s_test([1, 0], wrong)

@@ -1,5 +1,6 @@
 """Data sets from files, the variants of the PA study, and toy problems with known answers."""
 
+from samewise.datasets.fuzzy import Fuzzify
 from samewise.datasets.pa_study import PA_STUDY, load_pa_study
 from samewise.datasets.pairs import make_separable_pairs
 from samewise.datasets.store import available, load
@@ -11,6 +12,7 @@ from samewise.datasets.toys import (
 
 __all__ = [
     "PA_STUDY",
+    "Fuzzify",
     "available",
     "load",
     "load_pa_study",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from samewise.decide.classifier import KNNClassifier
+from samewise.decide.per_class import PerClassClassifier
 from samewise.decide.rules import sum_closeness, vote
 from samewise.decide.verify import Verifier
 
-__all__ = ["KNNClassifier", "Verifier", "sum_closeness", "vote"]
+__all__ = ["KNNClassifier", "PerClassClassifier", "Verifier", "sum_closeness", "vote"]

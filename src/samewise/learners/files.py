@@ -15,6 +15,7 @@ from samewise.files.state import Saved, State
 from samewise.forms import Bilinear, Mahalanobis
 from samewise.learners.aroma import DiagonalAROMA, FactoredAROMA
 from samewise.learners.base import OnlineLearner
+from samewise.learners.gcosla import GCosLA
 from samewise.learners.kernel_pola import KernelPOLA
 from samewise.learners.oasis import OASIS
 from samewise.learners.passive_aggressive import PassiveAggressive
@@ -24,7 +25,7 @@ __all__ = ["LEARNERS", "learner_of", "save_learner"]
 
 LEARNERS: dict[str, type[OnlineLearner]] = {
     cls.__name__: cls
-    for cls in (DiagonalAROMA, FactoredAROMA, KernelPOLA, OASIS, PassiveAggressive, POLA)
+    for cls in (DiagonalAROMA, FactoredAROMA, GCosLA, KernelPOLA, OASIS, PassiveAggressive, POLA)
 }
 """Every learner that a file may hold, by its name there."""
 

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from samewise.scores.filtering import (
+    FilteringScores,
+    FilteringTally,
+    detection_cost,
+    f_measure,
+    filtering_evolution,
+    filtering_scores,
+    linear_utility,
+    scaled_utility,
+)
 from samewise.scores.pairs import (
     Roc,
     balanced_error,
@@ -18,23 +28,40 @@ from samewise.scores.ranking import (
     reciprocal_rank,
     retrieval_scores,
 )
-from samewise.scores.significance import Friedman, friedman, holm, holm_pairwise
+from samewise.scores.significance import (
+    Friedman,
+    SignTest,
+    friedman,
+    holm,
+    holm_pairwise,
+    s_test,
+)
 
 __all__ = [
+    "FilteringScores",
+    "FilteringTally",
     "Friedman",
     "RetrievalScores",
     "Roc",
+    "SignTest",
     "average_precision",
     "balanced_error",
     "choose_threshold",
+    "detection_cost",
+    "f_measure",
+    "filtering_evolution",
+    "filtering_scores",
     "friedman",
     "holm",
     "holm_pairwise",
+    "linear_utility",
     "ndcg",
     "precision_at_k",
     "recall_at_k",
     "reciprocal_rank",
     "retrieval_scores",
     "roc",
+    "s_test",
+    "scaled_utility",
     "verification_error",
 ]

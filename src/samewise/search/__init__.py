@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from samewise.search.class_index import ClassIndex
 from samewise.search.index import Index
+from samewise.search.margins import margins
 
-__all__ = ["ClassIndex", "Index"]
+__all__ = ["ClassIndex", "Index", "margins"]

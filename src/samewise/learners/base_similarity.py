@@ -1,0 +1,153 @@
+"""The base similarity xᵀx'/N(x, x'): rows it is defined for, 1/N, and the nearest under it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
+
+from samewise._typing import Array, Indices, Matrix
+from samewise.exceptions import DegenerateInputError, InvalidInputError
+from samewise.kernels import normalizers
+from samewise.kernels.pairwise import all_dots, row_slices
+from samewise.search.hits import hits_and_misses
+
+__all__ = ["BaseSimilarity"]
+
+Normalizer = str | Callable[[Matrix, Matrix], Array] | None
+BLOCK_BYTES = 8 * 2**20
+SQUARE = 32
+
+
+class BaseSimilarity:
+    """Examples under the base similarity, in the order of their classes.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+    labels : array of shape (n,)
+        Class numbers 0 … n_classes − 1.
+    normalizer : {"cosine", "dice", "jaccard"}, callable or None
+
+    Attributes
+    ----------
+    order : array of shape (n,)
+        Which example stands in which place.
+    rows : array or CSR matrix of shape (n, d)
+        The examples in that order; with unit length for a cosine, whose N is then 1.
+    labels, starts : arrays
+        The class in each place; where each class starts, and n.
+    """
+
+    def __init__(self, X: Matrix, labels: Indices, normalizer: Normalizer) -> None:
+        _check(X, normalizer)
+        self._normalizer = normalizer
+        self.order = np.argsort(labels, kind="stable")
+        self.labels = np.asarray(labels)[self.order]
+        self.starts = np.concatenate([[0], np.cumsum(np.bincount(labels))])
+        self.rows = X[self.order]
+        if normalizer == "cosine":
+            self.rows = normalize(self.rows, copy=False)
+
+    @property
+    def splits(self) -> bool:
+        """Whether N is 1 for `rows`."""
+        return self._normalizer is None or self._normalizer == "cosine"
+
+    def inverse(self, left: Any, right: Any) -> Array:
+        """1/N of all rows `left` with all rows `right` (places or slices)."""
+        X, Y = self.rows[left], self.rows[right]
+        if isinstance(self._normalizer, str):
+            N = normalizers.crossed(self._normalizer, X, Y)
+            wrong = N <= 0
+        else:
+            assert callable(self._normalizer)
+            N = np.asarray(self._normalizer(X, Y), dtype=np.float64)
+            if N.shape != (X.shape[0], Y.shape[0]):
+                raise InvalidInputError(
+                    f"The normalizer must return an array of shape {(X.shape[0], Y.shape[0])} for "
+                    f"as many rows, but its shape is {N.shape}."
+                )
+            wrong = (N == 0) | ~np.isfinite(N)
+        if wrong.any():
+            self._refuse(left, right, wrong, N)
+        return (1.0 / N).astype(np.float64)
+
+    def inverse_pairs(self, left: Indices, right: Indices) -> NDArray[np.float64]:
+        """1/N of each row `left` with its own list of rows `right`; 0 where that has −1."""
+        inverse = np.zeros(right.shape)
+        real = right >= 0
+        left = np.broadcast_to(left[:, None], right.shape)[real]
+        right = right[real]
+        # N speaks all against all: of a square this wide the diagonal is used.
+        parts = row_slices(len(left), 1, SQUARE)
+        values = [self.inverse(left[part], right[part]).diagonal() for part in parts]
+        inverse[real] = np.concatenate([np.empty(0), *values])
+        return inverse
+
+    def targets(self, k: int) -> NDArray[np.intp]:
+        """The k nearest of its own class of each row, as places; −1 where there are fewer."""
+        found = np.full((len(self.order), k), -1, dtype=np.intp)
+        for start, stop in zip(self.starts[:-1], self.starts[1:], strict=True):
+            alike = np.zeros(stop - start, dtype=np.intp)
+            hits = hits_and_misses(self._blocks(start, stop), alike, k)[0]
+            found[start:stop] = np.where(hits >= 0, hits + start, -1)
+        return found
+
+    def pool(self, m: int) -> NDArray[np.intp]:
+        """The m nearest of the other classes of each row, as rising places; −1 for fewer."""
+        found = hits_and_misses(self._blocks(0, len(self.order)), self.labels, m)[1]
+        n = len(self.order)
+        rising = np.sort(np.where(found >= 0, found, n), axis=1)
+        return np.where(rising < n, rising, -1)
+
+    def _blocks(self, start: int, stop: int) -> Any:
+        def blocks(asked: Indices, order: Indices) -> Iterator[tuple[slice, Array]]:
+            items = self.rows[start + order]
+            for part in row_slices(len(asked), len(order) * 8, BLOCK_BYTES):
+                C = all_dots(self.rows[start + asked[part]], items)
+                if not self.splits:
+                    C = C * self.inverse(start + asked[part], start + order)
+                yield part, C
+
+        return blocks
+
+    def _refuse(self, left: Any, right: Any, wrong: NDArray[np.bool_], N: Array) -> None:
+        i, j = np.argwhere(wrong)[0]
+        places = np.arange(len(self.order))
+        pair = self.order[places[left][i]], self.order[places[right][j]]
+        value = f"{N[i, j]:.3g} for rows {pair[0]} and {pair[1]} of X"
+        if self._normalizer == "jaccard":
+            raise DegenerateInputError(
+                f"The jaccard normalizer |x|₁ + |x'|₁ − xᵀx' must be positive. Got {value}; scale "
+                "the features to [0, 1]."
+            )
+        raise DegenerateInputError(
+            f"The normalizer must return finite values that are not zero. Got {value}."
+        )
+
+
+def _check(X: Matrix, normalizer: Normalizer) -> None:
+    """Refuse rows for which a named base similarity is undefined."""
+    if not isinstance(normalizer, str):
+        return
+    values = X.data if sp.issparse(X) else X
+    if normalizer != "cosine" and np.min(values, initial=0) < 0:
+        raise InvalidInputError(
+            f"The {normalizer} normalizer needs entries that are not negative. Got "
+            f"{np.min(values):.3g}; shift or scale the features, or use normalizer='cosine'."
+        )
+    sizes = normalizers.sizes(normalizer, X)
+    if not sizes.all():
+        zero = np.flatnonzero(sizes == 0)
+        shown = ", ".join(map(str, zero[:5])) + (", …" if len(zero) > 5 else "")
+        raise DegenerateInputError(
+            f"X has zero rows, for which the {normalizer} normalizer leaves the similarity "
+            f"undefined (rows {shown}); leave them out, or use normalizer=None."
+        )
+    if not np.isfinite(sizes).all():
+        raise InvalidInputError("X holds values whose squares overflow; scale the features down.")

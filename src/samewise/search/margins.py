@@ -1,0 +1,94 @@
+"""How much closer each example is to its own class than to the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from samewise._typing import Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form, Mahalanobis
+from samewise.search._checks import checked_rows
+from samewise.search._euclidean import BLOCK_BYTES
+from samewise.search.hits import hits_and_misses
+
+__all__ = ["margins"]
+
+
+def margins(
+    form: Form | None, X: Matrix, y: ArrayLike, n_neighbors: int = 1, *, base: Form | None = None
+) -> NDArray[np.float64]:
+    """Closeness to the targets minus closeness to the impostors, for each example.
+
+    With targets y_i^q, the k nearest of the same class, and impostors z_i^q, the k nearest of the
+    other classes, the margin of x_i is Σ_q s(x_i, y_i^q) − s(x_i, z_i^q); for a bilinear similarity
+    x_iᵀA Σ_q(y_i^q − z_i^q), and for a distance D, Σ_q D(x_i, z_i^q) − D(x_i, y_i^q).
+
+    Parameters
+    ----------
+    form : Form or None
+        What closeness means. None is the Euclidean distance.
+    X : array or CSR matrix of shape (n, d)
+    y : array of shape (n,)
+        Class labels, of at least two classes.
+    n_neighbors : int, default=1
+        k.
+    base : Form, optional
+        Under which targets and impostors are found. By default it is the form itself: with k = 1
+        a margin is then positive exactly where the nearest neighbor has the right label. Learners
+        that keep the neighbors of a base similarity reach their margins under that one.
+
+    Returns
+    -------
+    array of shape (n,)
+        For a histogram: ``np.histogram(margins(form, X, y), bins=20)``. In a class of k members or
+        fewer, an example has fewer targets and as many impostors; with no target the margin is
+        NaN.
+
+    References
+    ----------
+    Qamar, *Generalized Cosine and Similarity Metrics*, thesis, Grenoble 2010, section 4.4 and
+    figures 4.3–4.26.
+
+    Examples
+    --------
+    >>> from samewise.search.margins import margins
+    >>> margins(None, [[0.0], [1.0], [3.0], [7.0]], [0, 0, 1, 1])
+    array([ 2.,  1., -2.,  2.])
+    """
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer):
+        raise InvalidInputError(f"n_neighbors must be an integer. Got {n_neighbors!r} instead.")
+    if n_neighbors < 1:
+        raise InvalidInputError(f"n_neighbors must be at least 1. Got {n_neighbors} instead.")
+    X = checked_rows(X, None if form is None else form.n_features_in, "X")
+    labels = _numbered(y, X.shape[0])
+    form = Mahalanobis.identity(X.shape[1]) if form is None else form
+    under = form if base is None else base
+
+    def blocks(asked: Any, order: Any) -> Any:
+        return under.blocks(X[asked], X[order], block_bytes=BLOCK_BYTES)
+
+    hits, misses = hits_and_misses(blocks, labels, int(n_neighbors))
+    total, counted = np.zeros(len(labels)), np.zeros(len(labels), dtype=np.intp)
+    for hit, miss in zip(hits.T, misses.T, strict=True):
+        both = np.flatnonzero((hit >= 0) & (miss >= 0))
+        own = form.pair_closeness(X[both], X[hit[both]])
+        total[both] += own - form.pair_closeness(X[both], X[miss[both]])
+        counted[both] += 1
+    total[counted == 0] = np.nan
+    return total
+
+
+def _numbered(y: ArrayLike, n: int) -> NDArray[np.intp]:
+    """Class numbers of the labels."""
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise InvalidInputError(
+            f"y must have one label for each of the {n} rows of X. Got shape {labels.shape}."
+        )
+    classes, numbers = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInputError("Margins need labels of at least two classes. Got one class.")
+    return numbers

@@ -1,0 +1,218 @@
+"""gCosLA equals its formulas, and says what it cannot use."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import samewise
+from samewise import GeneralizedCosine, Pairs, Triplets
+from samewise.decide.per_class import PerClassClassifier
+from samewise.exceptions import DegenerateInputError, InvalidInputError
+from samewise.learners.gcosla import GCosLA
+from tests.reference import labels as reference
+
+MARGINS = [(0.1, None), (0.2, 0.1), (0.1, -0.3)]
+
+
+def same_run(learner, run, kind="uniform", number=0, rtol=1e-8):
+    assert learner.n_seen_ == run.seen
+    updates = np.diff(learner.history_["updates"], prepend=0)
+    np.testing.assert_array_equal(np.flatnonzero(updates), run.rounds)
+    A, b = reference.averaged(run, kind, number)
+    np.testing.assert_allclose(learner.metric_.matrix, A, rtol=0, atol=rtol * np.abs(A).max())
+    assert learner.threshold_ == pytest.approx(b, abs=1e-7)
+    losses = np.maximum(run.violations, 0).sum()
+    assert learner.loss_ == pytest.approx(losses, rel=1e-7)
+
+
+def run_of(pairs, gamma, beta, X=None, **given):
+    X = pairs.X if X is None else X
+    beta = gamma if beta is None else beta
+    return reference.gcosla(X, pairs.left, pairs.right, pairs.y, gamma, beta, **given)
+
+
+# Equality with the formulas, round by round
+
+
+@pytest.mark.parametrize("psd", ["each", "end", 5])
+@pytest.mark.parametrize("update", ["projection", "thesis"])
+@pytest.mark.parametrize("gamma, beta", MARGINS)
+def test_updates(gamma, beta, update, psd, pairs):
+    learner = GCosLA(gamma, beta, update=update, psd=psd).fit(pairs)
+    run = run_of(pairs, gamma, beta, update=update, psd=psd)
+    same_run(learner, run)
+    assert learner.n_updates_ > 20
+
+
+@pytest.mark.parametrize("average", ["last", "uniform", "survival", ("suffix", 7), ("cutoff", 1)])
+@pytest.mark.parametrize("psd", ["each", 5])
+def test_averages(average, psd, pairs):
+    learner = GCosLA(0.2, average=average, psd=psd).fit(pairs)
+    kind, number = (average, 0) if isinstance(average, str) else average
+    same_run(learner, run_of(pairs, 0.2, None, psd=psd), kind, number)
+
+
+def test_sparse_rows(sparse_pairs):
+    dense, sparse = sparse_pairs
+    lengths = np.linalg.norm(dense.X, axis=1)
+    keep = (lengths[dense.left] > 0) & (lengths[dense.right] > 0)
+    learner = GCosLA(0.2).fit(sparse[keep])
+    same_run(learner, run_of(dense[keep], 0.2, None))
+    scores = learner.pair_score(sparse[keep])
+    np.testing.assert_allclose(scores, learner.pair_score(dense[keep]), atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 30])
+def test_dimensions(d, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, d)) * rng.uniform(0.1, 3, d) + 0.3
+    pairs = Pairs.from_labels(X, rng.integers(0, 2, 80), n_pairs=250, random_state=seed)
+    same_run(GCosLA(0.1, 0.05).fit(pairs), run_of(pairs, 0.1, 0.05), rtol=1e-6)
+
+
+def test_float32_is_learned_in_float64(pairs):
+    single = Pairs(pairs.X.astype(np.float32), pairs.left, pairs.right, pairs.y)
+    learner = GCosLA(0.2).fit(single)
+    run = run_of(single, 0.2, None, X=single.X.astype(np.float64))
+    assert learner.n_updates_ == len(run.rounds)
+    assert learner.metric_.matrix.dtype == np.float32
+    A = reference.averaged(run, "uniform")[0]
+    np.testing.assert_allclose(learner.metric_.matrix, A, atol=1e-5 * np.abs(A).max())
+
+
+def test_pairs_of_weight_zero_are_passed_over(pairs):
+    keep = np.arange(len(pairs)) % 3 > 0
+    weighted = Pairs(pairs.X, pairs.left, pairs.right, pairs.y, keep * 2.0)
+    one, other = GCosLA(0.2, average="last").fit(weighted), GCosLA(0.2, average="last")
+    other.fit(pairs[keep])
+    np.testing.assert_allclose(one.metric_.matrix, other.metric_.matrix, atol=1e-9)
+
+
+def test_from_labels_pairs_are_the_nearest(labeled):
+    X, y = labeled
+    learner = GCosLA(average="last").fit(X, y)
+    form = GeneralizedCosine(np.eye(5))
+    nearest = Pairs.from_labels(X, y, strategy="nearest", form=form, merge_duplicates=True)
+    assert learner.n_seen_ == len(nearest) == 600
+    assert learner.metric_ == GCosLA(average="last").fit(nearest).metric_
+
+
+# Streams
+
+
+def test_portions_equal_one_fit(pairs):
+    whole = GCosLA(0.2).fit(pairs)
+    parts = GCosLA(0.2)
+    for part in (pairs[:7], pairs[7:150], pairs[150:]):
+        parts.partial_fit(part)
+    np.testing.assert_allclose(parts.metric_.matrix, whole.metric_.matrix, atol=1e-9)
+    assert parts.n_updates_ == whole.n_updates_
+    assert parts.threshold_ == pytest.approx(whole.threshold_)
+    again = GCosLA(0.2).partial_fit(iter([pairs[:200], pairs[200:]]))
+    assert again.n_updates_ == whole.n_updates_
+
+
+def test_what_is_handed_out(pairs, labeled):
+    X, y = labeled
+    learner = GCosLA(0.2, n_passes=5).fit(pairs)
+    form, b = learner.metric_, learner.threshold_
+    assert isinstance(form, GeneralizedCosine) and -0.8 <= b <= 0.8
+    assert learner.closeness_threshold_ == b
+    E = learner.transform(X)
+    np.testing.assert_allclose(E @ E.T, form.cross(X), atol=1e-12)
+    scores = learner.pair_score(pairs)
+    np.testing.assert_allclose(scores, form.pairs(X[pairs.left], X[pairs.right]))
+    np.testing.assert_array_equal(learner.predict_pairs(pairs), np.where(scores >= b, 1, -1))
+    assert learner.score(pairs) == np.mean((scores >= b) == (pairs.y > 0))
+    stacked = np.stack([X[pairs.left], X[pairs.right]], axis=1)
+    assert learner.score(stacked, pairs.y) == learner.score(pairs)
+    assert 0 < learner.score(X, y) <= 1
+
+
+def test_one_similarity_for_each_class(labeled, tmp_path):
+    X, y = labeled
+    learner = GCosLA(mode="binary").fit(X, y)
+    for c, form in enumerate(learner.metrics_):
+        assert form == GCosLA().fit(X, y == c).metric_
+    for name in ("metric_", "threshold_"):
+        with pytest.raises(AttributeError, match="one similarity for each class"):
+            getattr(learner, name)
+    with pytest.raises(InvalidInputError, match="mode='binary' has no partial_fit"):
+        learner.partial_fit(X, y)
+    with pytest.raises(InvalidInputError, match="many learners"):
+        learner.save(tmp_path / "file")
+    with pytest.raises(InvalidInputError, match="mode='binary' learns from labeled examples"):
+        learner.fit(Pairs(X, [0], [1], [1]))
+    assert PerClassClassifier(GCosLA(mode="binary")).fit(X, y).metrics_ == learner.metrics_
+    learner.set_params(mode="multiclass").fit(X, y)
+    assert learner.metric_ == GCosLA().fit(X, y).metric_
+
+
+def test_saved_and_loaded_it_goes_on(pairs, tmp_path):
+    for psd in ("each", 5):
+        learner = GCosLA(0.2, psd=psd, average=("suffix", 5)).partial_fit(pairs[:150])
+        learner.save(tmp_path / "file")
+        again = samewise.load(tmp_path / "file")
+        assert again.partial_fit(pairs[150:]).metric_ == learner.partial_fit(pairs[150:]).metric_
+        assert again.threshold_ == learner.threshold_
+
+
+WITH_ZERO_ROWS = [
+    "check_estimator_sparse_array",
+    "check_estimator_sparse_matrix",
+    "check_estimator_sparse_tag",
+    "check_estimators_dtypes",
+]
+
+
+@parametrize_with_checks(
+    [GCosLA(n_neighbors=2)],
+    expected_failed_checks=lambda _: dict.fromkeys(WITH_ZERO_ROWS, "zero rows have no cosine"),
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+# What is refused
+
+
+def refused(match, call, error=InvalidInputError):
+    with pytest.raises(error, match=re.escape(match)):
+        call()
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_zero_vectors(method, kind, labeled):
+    X, y = labeled
+    X = X.copy()
+    X[[4, 9]] = 0
+    learner = GCosLA().fit(*labeled)
+    before = learner.metric_
+    said = "X has zero rows, which have no cosine (rows 4, 9); leave them out."
+    refused(said, lambda: getattr(learner, method)(kind(X), y), DegenerateInputError)
+    given = Pairs(kind(X), [4, 1], [2, 9], [1, -1])
+    refused(said, lambda: getattr(learner, method)(given), DegenerateInputError)
+    assert learner.metric_ is before
+    getattr(learner, method)(Pairs(kind(X), [1, 3], [2, 3], [1, -1]))
+
+
+def test_margins_out_of_range(pairs):
+    for wrong in ({"gamma": 0.0}, {"gamma": 1.0}, {"beta": -2.0}, {"beta": 1.5}):
+        name = next(iter(wrong))
+        refused(f"The {name!r} parameter", lambda w=wrong: GCosLA(**w).fit(pairs), ValueError)
+    refused("beta must be at most gamma=0.1", lambda: GCosLA(0.1, 0.2).fit(pairs))
+    refused("'psd' parameter", lambda: GCosLA(psd="never").fit(pairs))
+    refused("'average' parameter", lambda: GCosLA(average="median").fit(pairs))
+
+
+def test_supervision_of_another_kind(labeled):
+    X, y = labeled
+    refused("at least two classes. Got one class", lambda: GCosLA().fit(X, y * 0))
+    refused("two classes", lambda: GCosLA(mode="binary").fit(X, y * 0))
+    refused("learns from pairs. Got Triplets", lambda: GCosLA().fit(Triplets(X, [0], [1], [2])))
