@@ -32,6 +32,7 @@ def main(chosen: list[str]) -> None:
     from benchmarks import (
         aroma,
         energy,
+        filtering,
         lmnn,
         memory,
         oasis,
@@ -74,6 +75,10 @@ def main(chosen: list[str]) -> None:
             ("gCosLA, A ⪰ 0 after every step", sila.run_cosine),
         ],
         "rbs": [("RBS, sRBS and Relief, 20 000 × 57", rbs.run)],
+        "filtering": [
+            ("Filtering, 100 000 documents × 50 topics", filtering.run),
+            ("Kill −9 and resume", filtering.run_killed),
+        ],
         "memory": [("Memory beyond the data, MiB", memory.run)],
         "startup": [("Seconds to start", startup.run)],
         "peers": [("LMNN and its peers at equal loss", peers.run)],

@@ -9,8 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from samewise import datasets, exceptions, scores
+    from samewise import datasets, exceptions, filtering, scores
     from samewise.decide import KNNClassifier, PerClassClassifier, Verifier
+    from samewise.filtering import (
+        BatchTopicFilter,
+        NearestFilter,
+        PAUMFilter,
+        PerceptronFilter,
+        PolaFilter,
+        TextVectors,
+        TopicFilter,
+    )
     from samewise.forms import (
         Bilinear,
         Form,
@@ -50,6 +59,7 @@ __all__ = [
     "POLA",
     "RBS",
     "SRBS",
+    "BatchTopicFilter",
     "Bilinear",
     "DiagonalAROMA",
     "FactoredAROMA",
@@ -65,17 +75,24 @@ __all__ = [
     "Mahalanobis",
     "MultiMetric",
     "MultiMetricLMNN",
+    "NearestFilter",
     "NormalizedBilinear",
+    "PAUMFilter",
     "Pairs",
     "PassiveAggressive",
     "PerClassClassifier",
+    "PerceptronFilter",
+    "PolaFilter",
     "Relief",
     "SiLA",
+    "TextVectors",
+    "TopicFilter",
     "Triplets",
     "Verifier",
     "datasets",
     "double_cross_validation",
     "exceptions",
+    "filtering",
     "load",
     "margins",
     "scores",
@@ -84,6 +101,18 @@ __all__ = [
 
 _WHERE = {
     **dict.fromkeys(("KNNClassifier", "PerClassClassifier", "Verifier"), "decide"),
+    **dict.fromkeys(
+        (
+            "BatchTopicFilter",
+            "NearestFilter",
+            "PAUMFilter",
+            "PerceptronFilter",
+            "PolaFilter",
+            "TextVectors",
+            "TopicFilter",
+        ),
+        "filtering",
+    ),
     **dict.fromkeys(
         (
             "Bilinear",

@@ -12,9 +12,9 @@ __all__ = ["load"]
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read what `save` of a form or of a learner wrote; arrays come back with the same bits.
+    """Read what `save` of a form, a learner or a filter wrote; arrays come back with the same bits.
 
-    A loaded learner goes on learning exactly where the saved one stopped. Nothing in the file is
+    A loaded learner or filter goes on exactly where the saved one stopped. Nothing in the file is
     executed, and a file that is foreign, damaged, newer than this version or inconsistent raises a
     FileFormatError. For a form, nothing that learns is imported.
 
@@ -24,7 +24,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    Form or learner
+    Form, learner or filter
 
     Examples
     --------
@@ -39,8 +39,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     (OASIS(), Bilinear(shape=(2, 2)))
     """
     content = container.read(path)
-    if content.kind != container.LEARNER:
-        return form_of(content)
-    from samewise.learners.files import learner_of
+    if content.kind == container.LEARNER:
+        from samewise.learners.files import learner_of
 
-    return learner_of(content)
+        return learner_of(content)
+    if content.kind == container.FILTER:
+        from samewise.filtering.files import filter_of
+
+        return filter_of(content)
+    return form_of(content)

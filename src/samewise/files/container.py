@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files.writing import write_atomically
 
-__all__ = ["LEARNER", "Content", "parse", "read", "write"]
+__all__ = ["FILTER", "LEARNER", "Content", "parse", "read", "write"]
 
 FORMAT = 1
-LEARNER = "learner"
-"""The kind of a file that holds a learner; every other kind is one of forms."""
+LEARNER, FILTER = "learner", "filter"
+"""The kinds of files that hold a learner or a filter; every other kind is one of forms."""
 _MAGIC = b"samewise\x1a\n"
 _PREFIX = struct.Struct("<Q32s")
 _ALIGN = 8

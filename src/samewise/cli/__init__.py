@@ -1,0 +1,18 @@
+"""The command `samewise`: one file for each of its commands."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command."""
+    try:
+        from samewise.cli.app import app
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        sys.exit("error: the command samewise needs pip install 'samewise[cli]'")
+    app()

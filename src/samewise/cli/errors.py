@@ -1,0 +1,48 @@
+"""One sentence for each error, with the remedy; the traceback only when asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from samewise.exceptions import SamewiseError
+
+__all__ = ["one_sentence"]
+
+
+@contextmanager
+def one_sentence(debug: bool, as_json: bool = False) -> Iterator[None]:
+    """Turn what is wrong with the input into a sentence on standard error and the exit code 1."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Whoever read the output has enough; Python would complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        if debug:
+            raise
+        _say("interrupted; with --state, the same command goes on from here", as_json)
+        raise typer.Exit(130) from None
+    # A parameter out of its range is a ValueError of scikit-learn's; so are the package's own.
+    except (SamewiseError, OSError, ImportError, ValueError) as error:
+        if debug:
+            raise
+        _say(_sentence(error), as_json)
+        raise typer.Exit(1) from None
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        return f"there is no file {error.filename}; check the path"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _say(sentence: str, as_json: bool) -> None:
+    text = json.dumps({"error": sentence}, ensure_ascii=False) if as_json else f"error: {sentence}"
+    typer.echo(text, err=True)

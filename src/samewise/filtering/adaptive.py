@@ -1,0 +1,302 @@
+"""What the filters share that compare a document with topics and with their documents."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils._param_validation import Interval
+
+from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
+from samewise.filtering.base import Decision, Filter, Judge
+from samewise.filtering.comparison import check_metric, compare_by, teach
+from samewise.filtering.held import Held
+from samewise.filtering.rows import Rows, stacked
+from samewise.filtering.window import packed_names, unpacked_names
+from samewise.forms import Form
+from samewise.kernels import sparse_rows
+from samewise.learners.base import OnlineLearner
+
+__all__ = ["AdaptiveFilter", "Arrival", "check_cap"]
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A document that meets the rule of a topic: its counts, its vector, s₁, and what decided."""
+
+    id: str
+    raw: Rows
+    item: Rows
+    s1: float
+    score: float
+
+
+class AdaptiveFilter(Filter):
+    """What the filters by sim = α s₁ + (1 − α) s₂ share; a subclass has its rule for a topic."""
+
+    alpha: float
+    max_documents: int | None
+    metric: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, 1, closed="both")],
+        "max_documents": [None, Interval(Integral, 1, None, closed="left")],
+        "metric": [None, Form, OnlineLearner],
+        "vectorizer": [None, object],
+        "recent": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _rule(self, i: int) -> tuple[float, bool, bool]:
+        """For topic i: the limit, whether sim decides (or s₁ alone), and whether strictly."""
+        raise NotImplementedError
+
+    def _met(self, i: int, row: Arrival) -> Decision:
+        """Act on a document that meets the rule of topic i."""
+        self._assign(i, row)
+        return Decision(row.id, self.topics_[i], row.score)
+
+    def _check_fit(self, raw: Rows) -> None:
+        check_metric(self.metric, raw.n_features)
+
+    def _begin(self) -> None:
+        self._held = [Held(self._topics.n_features) for _ in self.topics_]
+        self._pending: dict[tuple[str, int], Rows] = {}
+        # For a learner of triplets: the last document judged relevant, and irrelevant.
+        self._judged: dict[tuple[int, bool], Rows] = {}
+        self._reweigh()
+
+    # A block of documents
+
+    def _decide(self, ids: Sequence[str], raw: Rows, judge: Judge | None) -> list[list[Decision]]:
+        return self._go_through(ids, raw, *self._compared(raw), judge)
+
+    def _compared(self, raw: Rows) -> tuple[Rows, Any]:
+        """Documents as items, and their s₁ with each topic."""
+        items = self._comparison.items(self._vectors.weigh(raw))
+        return items, sparse_rows.tables(*items.parts, *self._columns, len(self.topics_))
+
+    def _go_through(
+        self,
+        ids: Sequence[str],
+        raw: Rows,
+        items: Rows,
+        S1: Any,
+        judge: Judge | None,
+        seeded: Collection[tuple[str, int]] = (),
+    ) -> list[list[Decision]]:
+        """From one document that meets a rule to the next; the others change nothing."""
+        decisions: list[list[Decision]] = [[] for _ in ids]
+        first, scores = self._first_met(items, S1)
+        while (row := int(first.min())) < len(ids):
+            arrivals = {
+                i: Arrival(
+                    ids[row],
+                    raw.row(row),
+                    items[row : row + 1],
+                    float(S1[row, i]),
+                    float(scores[i]),
+                )
+                for i in np.flatnonzero(first == row).tolist()
+            }
+            made = {i: self._met(i, a) for i, a in arrivals.items() if (a.id, i) not in seeded}
+            answers = {
+                i: judge(ids[row], d.topic) for i, d in made.items() if judge and d.action == "ask"
+            }
+            for i, answer in answers.items():
+                if answer is not None:
+                    made[i] = replace(made[i], answer=bool(answer))
+                    self._told(ids[row], i, bool(answer), raw.row(row))
+            decisions[row] = list(made.values())
+            if any(answer is not None for answer in answers.values()) and self._learns:
+                # What is similar has changed for all that follow.
+                return decisions[: row + 1]
+            for i in arrivals:
+                first[i], scores[i] = self._next_met(i, row + 1, items, S1)
+        return decisions
+
+    def _first_met(self, items: Rows, S1: Any) -> tuple[Any, Any]:
+        """For each topic the first document that meets its rule (their number if none), and sim."""
+        first, scores = np.full(len(self.topics_), len(items)), np.zeros(len(self.topics_))
+        limits, by_sim, _ = map(np.array, zip(*map(self._rule, range(len(first))), strict=True))
+        most = np.where(by_sim, self._most(S1), S1)
+        for i in np.flatnonzero((most >= limits).any(axis=0)).tolist():
+            first[i], scores[i] = self._next_met(i, 0, items, S1)
+        return first, scores
+
+    def _most(self, S1: Any) -> Any:
+        """A bound on sim: with s₂ as large as it can be."""
+        if self.alpha == 1:
+            return S1
+        return self.alpha * S1 + (1 - self.alpha) * self._comparison.most
+
+    def _next_met(self, i: int, start: int, items: Rows, S1: Any) -> tuple[int, float]:
+        limit, by_sim, strict = self._rule(i)
+        s1 = np.ascontiguousarray(S1[:, i])
+        if not by_sim:
+            met = np.flatnonzero(s1[start:] > limit if strict else s1[start:] >= limit)
+            return (start + int(met[0]), s1[start + met[0]]) if len(met) else (len(s1), 0.0)
+        # No product for documents whose s₁ is too small for any s₂.
+        rows = start + np.flatnonzero(self._most(s1[start:]) >= limit)
+        held, vocabulary = self._held[i].queries, self._held[i].vocabulary
+        place, sim = sparse_rows.first_above(
+            rows, s1, *items.parts, *held.parts, self.alpha, limit, strict, vocabulary, self._work
+        )
+        return (int(rows[place]), sim) if place < len(rows) else (len(s1), 0.0)
+
+    def _assign(self, i: int, row: Arrival) -> None:
+        held = self._held[i]
+        query = row.item
+        if self._comparison.queries is not self._comparison.items:
+            query = self._comparison.queries(self._vectors.weigh(row.raw))
+        held.add(row.id, row.raw, query, row.item, row.s1, self._work)
+        if self.max_documents is not None and len(held) > self.max_documents:
+            held.forget_oldest(self.alpha)
+
+    # Feedback
+
+    def _find(self, document: str, topic: int) -> Rows | None:
+        if (document, topic) in self._pending:
+            return self._pending[document, topic]
+        place = _last(self._held[topic].ids, document)
+        return self._held[topic].raw.row(place) if place >= 0 else super()._find(document, topic)
+
+    def _told(self, document: str, topic: int, relevant: bool, raw: Rows) -> None:
+        held = self._held[topic]
+        place = _last(held.ids, document)
+        self._learn(topic, raw, relevant)
+        self._pending.pop((document, topic), None)
+        if relevant and place < 0:
+            self._assign(topic, self._arrival(document, raw, topic))
+            self._changed(topic)
+        elif not relevant and place >= 0:
+            held.remove(place, self._work)
+            self._changed(topic)
+
+    def _changed(self, i: int) -> None:
+        """Documents of topic i were added or taken out by feedback."""
+
+    def _arrival(self, id: str, raw: Rows, i: int) -> Arrival:
+        item = self._comparison.items(self._vectors.weigh(raw))
+        s1 = float(item.dots(self._topic_queries[i : i + 1], self._work)[0])
+        return Arrival(id, raw, item, s1, s1)
+
+    @property
+    def _learns(self) -> bool:
+        return isinstance(self.metric, OnlineLearner)
+
+    def _learn(self, i: int, raw: Rows, relevant: bool) -> None:
+        if not self._learns:
+            return
+        held, weigh = self._held[i], self._vectors.weigh
+        nearest = None
+        if len(held):
+            item = self._comparison.items(weigh(raw))
+            nearest = weigh(held.raw.row(held.nearest_to(item, self._work)))
+        other = self._judged.get((i, not relevant), Rows.empty(raw.n_features))
+        topic = weigh(self._topics.row(i))
+        changed = teach(self.metric, topic, weigh(raw), relevant, nearest, weigh(other))
+        self._judged[i, relevant] = raw
+        if changed:
+            self._reweigh()
+
+    # Weights and state
+
+    def _reweigh(self) -> None:
+        self._comparison = compare_by(self.metric)
+        self._topic_queries = self._comparison.queries(self._vectors.weigh(self._topics))
+        columns = sparse.csc_array(self._topic_queries.csr())
+        self._columns = columns.indptr.astype(np.int64), columns.indices, columns.data
+        self._work = np.zeros(self._topic_queries.n_features)
+        n_terms = self._topic_queries.n_features if self._comparison.plain else 0
+        for i, held in enumerate(self._held):
+            held.vocabulary = np.zeros(n_terms, dtype=np.uint8)
+            if not len(held):
+                held.queries = held.items = Rows.empty(self._topic_queries.n_features)
+                continue
+            topic = self._topic_queries[i : i + 1]
+            held.compare_again(self._comparison, self._vectors.weigh(held.raw), topic, self._work)
+            self._changed(i)
+
+    def _state(self) -> State:
+        d = self._topics.n_features
+        marks = [held.marks() for held in self._held]
+        state = State(
+            {
+                "held_s2": np.array([v for s2, _, _ in marks for v in s2], dtype=np.float64),
+                "held_nearest": np.array([v for _, n, _ in marks for v in n], dtype=np.int64),
+                "floors": np.array([floor for _, _, floor in marks]),
+                "forgot": np.array([np.isfinite(held.floor) for held in self._held]),
+                "held_ids": packed_names(id for held in self._held for id in held.ids),
+                "held_sizes": np.array([len(held) for held in self._held], dtype=np.int64),
+                "pending_ids": packed_names(id for id, _ in self._pending),
+                "pending_topics": np.array([i for _, i in self._pending], dtype=np.int64),
+                "judged_topics": np.array([i for i, _ in self._judged], dtype=np.int64),
+                "judged_relevant": np.array([yes for _, yes in self._judged], dtype=np.bool_),
+            }
+        )
+        state.add("held", stacked([held.raw for held in self._held], d).state())
+        state.add("pending", stacked(list(self._pending.values()), d).state())
+        return state.add("judged", stacked(list(self._judged.values()), d).state())
+
+    def _restore(self, saved: Saved) -> None:
+        n = len(self.topics_)
+        ids, sizes = unpacked_names(saved, "held_ids"), _numbers(saved, "held_sizes", None)
+        rows = Rows.restore(saved.part("held"), len(ids))
+        right = len(sizes) == n and sum(sizes) == len(ids)
+        saved.check(right, "documents of topics must be as many as there are")
+        s2 = saved.array("held_s2", len(ids), dtypes=["float64"], empty=True)
+        nearest = saved.array("held_nearest", len(ids), dtypes=["int64"], empty=True)
+        floors = saved.array("floors", n, dtypes=["float64"])
+        floors[~saved.array("forgot", n, dtypes=["bool"])] = np.inf
+        most = np.repeat(sizes, sizes)
+        saved.check(bool(np.all((nearest >= -2) & (nearest < most))), "nearest must be held")
+        self._begin()
+        for held, size, end in zip(self._held, sizes, np.cumsum(sizes).tolist(), strict=True):
+            held.ids, held.raw = ids[end - size : end], rows[end - size : end]
+
+        def restore_marks() -> None:
+            for held, floor, end in zip(self._held, floors, np.cumsum(sizes).tolist(), strict=True):
+                own = slice(end - len(held), end)
+                held.restore_marks(s2[own], nearest[own].copy(), float(floor))
+
+        names, topics = unpacked_names(saved, "pending_ids"), _numbers(saved, "pending_topics", n)
+        saved.check(len(names) == len(topics), "open questions must have a topic")
+        rows = Rows.restore(saved.part("pending"), len(names))
+        self._pending = {key: rows.row(k) for k, key in enumerate(zip(names, topics, strict=True))}
+        topics = _numbers(saved, "judged_topics", n)
+        relevant = saved.array("judged_relevant", len(topics), dtypes=["bool"], empty=True).tolist()
+        rows = Rows.restore(saved.part("judged"), len(topics))
+        self._judged = {
+            key: rows.row(k) for k, key in enumerate(zip(topics, relevant, strict=True))
+        }
+        restore_marks()
+        self._reweigh()
+        # Once more: comparing again could decide otherwise between equally near ones.
+        restore_marks()
+
+
+def check_cap(most: int | None, n_initial: int) -> None:
+    """Refuse a cap that is below what a topic starts with."""
+    if most is not None and most < n_initial:
+        raise InvalidInputError(
+            f"max_documents={most} is below n_initial={n_initial}: no topic could ever decide by "
+            "its documents. Raise max_documents or lower n_initial."
+        )
+
+
+def _last(ids: list[str], id: str) -> int:
+    """Where an id is, the last time if several times; −1 if nowhere."""
+    return len(ids) - 1 - ids[::-1].index(id) if id in ids else -1
+
+
+def _numbers(saved: Saved, name: str, below: int | None) -> list[int]:
+    values = saved.array(name, None, dtypes=["int64"], empty=True).tolist()
+    most = max(values, default=0)
+    right = min(values, default=0) >= 0 and (below is None or most < below)
+    saved.check(right, f"{name} must be numbers of topics")
+    return values

@@ -1,0 +1,358 @@
+"""What every filter promises: decide at once, learn from feedback, remember little."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from samewise.engine.progress import Progress
+from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
+from samewise.filtering.documents import Document
+from samewise.filtering.rows import Rows, as_rows, stacked
+from samewise.filtering.topics import Topic
+from samewise.filtering.vectors import GivenVectors, TextVectors
+from samewise.filtering.window import Window, packed_names, unpacked_names
+
+__all__ = ["Decision", "Filter", "Judge"]
+
+BLOCK = 512
+"""Documents that are looked at together; the decisions do not depend on it."""
+
+Judge: TypeAlias = Callable[[str, str], bool | None]
+"""Says whether a document, named first, is relevant to a topic; None if that is not known."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a filter decided about one document and one topic.
+
+    Attributes
+    ----------
+    document, topic : str
+    score : float
+        The similarity, or the margin, that was decisive.
+    action : {"assign", "ask"}
+        "ask": feedback is wanted, and the document is assigned only if the answer is yes.
+    answer : bool, optional
+        What the judge said, where one was asked at once.
+
+    Examples
+    --------
+    >>> Decision("d1", "politics", 0.5, "ask", True).retrieved
+    True
+    """
+
+    document: str
+    topic: str
+    score: float
+    action: Literal["assign", "ask"] = "assign"
+    answer: bool | None = None
+
+    @property
+    def retrieved(self) -> bool:
+        """Whether the document went to the topic."""
+        return self.action == "assign" or self.answer is True
+
+
+class Filter(BaseEstimator):
+    """A stream of documents against topics.
+
+    `fit` takes the topics, `observe` decides about a document, and `feedback` tells whether a
+    document that was seen is relevant to a topic.
+    """
+
+    vectorizer: Any
+    recent: int
+    topics_: tuple[str, ...]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    # What a kind of filter gives
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """The state before the first document; `_topics` has the topics' rows."""
+
+    @abstractmethod
+    def _decide(self, ids: Sequence[str], raw: Rows, judge: Judge | None) -> list[list[Decision]]:
+        """Decide about some documents, the first ones at least; their decisions."""
+
+    @abstractmethod
+    def _told(self, document: str, topic: int, relevant: bool, raw: Rows) -> None:
+        """Take feedback about a document that is known."""
+
+    @abstractmethod
+    def _reweigh(self) -> None:
+        """Compute again what depends on the weights of terms."""
+
+    @abstractmethod
+    def _state(self) -> State:
+        """What was kept from the stream, beyond what every filter keeps."""
+
+    @abstractmethod
+    def _restore(self, saved: Saved) -> None:
+        """Take over what `_state` gave."""
+
+    # What all share
+
+    def fit(self, topics: Any, y: Any = None) -> Self:
+        """Start a new stream with these topics.
+
+        Parameters
+        ----------
+        topics : sequence of Topic, or mapping of names to texts or to vectors
+            With texts, documents are texts too, and the vectorizer makes vectors of both. With
+            vectors (dense or sparse rows), documents are vectors.
+        """
+        self._validate_params()
+        names, content = _named(topics)
+        vectors: Any
+        if all(isinstance(each, str) for each in content):
+            self._check_text(names, content)
+            vectors = _vectors_of(self.vectorizer)
+            raw = vectors.rows(content)
+            lost = [name for name, size in zip(names, np.diff(raw.indptr), strict=True) if not size]
+            if lost:
+                raise InvalidInputError(
+                    f"The topic {lost[0]!r} has no term that the vectorizer knows; describe it in "
+                    "more words."
+                )
+        else:
+            raw = _stacked_vectors(names, content)
+            vectors = GivenVectors(n_features=raw.n_features)
+        self._check_fit(raw)
+        self.topics_ = names
+        self._vectors, self._topics = vectors, raw
+        self._number = {name: i for i, name in enumerate(names)}
+        self._window = Window(self.recent, raw.n_features)
+        self._begin()
+        return self
+
+    def observe(
+        self, document: Any, id: str | None = None, judge: Judge | None = None
+    ) -> list[Decision]:
+        """Decide about one document.
+
+        Parameters
+        ----------
+        document : text, Document or vector
+        id : str, optional
+            Its name, by default the one of the Document, or its number in the stream. It must
+            differ from those of the last `recent` documents.
+        judge : callable (document id, topic) → bool or None, optional
+            Answers the filter's questions at once, as `feedback` would after this call.
+
+        Returns
+        -------
+        list of Decision
+            For the topics the document is assigned to, or asked about; empty if there are none.
+        """
+        if isinstance(document, str | Document):
+            documents: Any = [document]
+        else:
+            documents = document if getattr(document, "ndim", 1) == 2 else np.atleast_2d(document)
+        return self.observe_many(documents, None if id is None else [id], judge)[0]
+
+    def observe_many(
+        self, documents: Any, ids: Sequence[str] | None = None, judge: Judge | None = None
+    ) -> list[list[Decision]]:
+        """Decide about many documents, in their order, exactly as one by one but faster.
+
+        Parameters
+        ----------
+        documents : sequence of texts or of Document, or matrix with a row each
+        ids : sequence of str, optional
+        judge : callable, optional
+            As for `observe`. Should it raise an error, documents of its block are lost to the
+            filter: go on with a saved one, or use `Run`, which does.
+
+        Returns
+        -------
+        list of lists of Decision, one for each document
+        """
+        self._check_fitted()
+        documents, ids = unpacked_documents(documents, ids)
+        raw = self._vectors.rows(documents)
+        names = self._window.checked(ids, len(raw))
+        decisions: list[list[Decision]] = []
+        # Ctrl-C waits for the end of a block, unless a person may be asked within it.
+        interruptible = Progress(type(self).__name__, len(raw), False) if judge is None else None
+        with interruptible or nullcontext():
+            while (start := len(decisions)) < len(raw):
+                decisions += self._next_block(names[start:], raw[start:], judge)
+                if interruptible is not None and interruptible.interrupted:
+                    break
+        return decisions
+
+    def _next_block(
+        self, names: Sequence[str], raw: Rows, judge: Judge | None
+    ) -> list[list[Decision]]:
+        """Decide about the first documents, under weights that hold for all of them."""
+        if self._vectors.refresh():
+            self._reweigh()
+        stop = min(BLOCK, self._vectors.until_refresh(), len(raw))
+        done = self._decide(names[:stop], raw[:stop], judge)
+        part = raw[: len(done)]
+        self._window.add(names[: len(done)], part)
+        self._vectors.note(part)
+        return done
+
+    def feedback(self, document: str, topic: str, relevant: bool) -> None:
+        """Tell whether a document is relevant to a topic.
+
+        It answers a question, or volunteers. The document must be one of the last `recent` ones,
+        or one that the filter still holds for that topic.
+        """
+        number, raw = self._judgeable(document, topic, relevant)
+        self._told(document, number, bool(relevant), raw)
+
+    def _judgeable(self, document: str, topic: str, relevant: bool) -> tuple[int, Rows]:
+        """The topic's number and the document's counts, if feedback about them can be used."""
+        self._check_fitted()
+        if topic not in self._number:
+            raise InvalidInputError(
+                f"There is no topic {topic!r}; there are {_some(self.topics_)}. Nothing changed."
+            )
+        if not isinstance(relevant, bool | np.bool_):
+            raise InvalidInputError(f"relevant must be True or False. Got {relevant!r} instead.")
+        raw = self._find(document, self._number[topic])
+        if raw is None:
+            raise InvalidInputError(
+                f"Feedback for {document!r} cannot be used: it was never seen, or is neither one of"
+                f" the last {self.recent} documents nor held for the topic {topic!r}. Check the id,"
+                " give feedback sooner, or raise recent."
+            )
+        return self._number[topic], raw
+
+    def _find(self, document: str, topic: int) -> Rows | None:
+        """The counts of a document, if they are still known."""
+        return self._window.get(document)
+
+    @property
+    def n_seen_(self) -> int:
+        """Documents decided so far."""
+        self._check_fitted()
+        return self._window.n_seen
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the filter, with all it needs to go on, to a file.
+
+        `samewise.filtering.load` reads it. A vectorizer of scikit-learn is not in the file: give
+        it to `load` again.
+        """
+        from samewise.filtering.files import save_filter
+
+        self._check_fitted()
+        save_filter(self, path)
+
+    def _check_fit(self, raw: Rows) -> None:
+        """Refuse topics or parameters that do not belong together."""
+
+    def _check_text(self, names: Sequence[str], texts: Sequence[str]) -> None:
+        for name, text in zip(names, texts, strict=True):
+            if not text.strip():
+                raise InvalidInputError(f"The topic {name!r} has no text; describe it in words.")
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_window"):
+            raise NotFittedError(
+                f"This {type(self).__name__} has no topics yet; call fit with some first."
+            )
+
+    def _shared_state(self) -> State:
+        state = State().add("topics", self._topics.state())
+        state.arrays["names"] = packed_names(self.topics_)
+        return state.add("window", self._window.state())
+
+    def _restore_shared(self, saved: Saved, vectors: Any) -> None:
+        self.topics_ = tuple(unpacked_names(saved, "names"))
+        saved.check(0 < len(set(self.topics_)) == len(self.topics_), "topics must have names")
+        self._topics = Rows.restore(saved.part("topics"), len(self.topics_))
+        self._vectors = vectors
+        self._number = {name: i for i, name in enumerate(self.topics_)}
+        self._window = Window.restore(saved.part("window"), self.recent, self._topics.n_features)
+
+
+def _named(topics: Any) -> tuple[tuple[str, ...], list[Any]]:
+    if isinstance(topics, Mapping):
+        names, content = [str(name) for name in topics], list(topics.values())
+    elif isinstance(topics, Iterable) and not isinstance(topics, str):
+        topics = list(topics)
+        if not all(isinstance(topic, Topic) for topic in topics):
+            raise InvalidInputError(
+                "topics must be a sequence of Topic, or a mapping of names to texts or vectors."
+            )
+        names, content = [topic.id for topic in topics], [topic.text for topic in topics]
+    else:
+        raise InvalidInputError(
+            "topics must be a sequence of Topic, or a mapping of names to texts or vectors. Got "
+            f"{type(topics).__name__}."
+        )
+    if not names:
+        raise InvalidInputError("A filter needs at least one topic. Got none.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInputError(f"The topic {twice!r} is there twice; ids of topics must differ.")
+    return tuple(names), content
+
+
+def _vector(name: str, vector: Any) -> Rows:
+    if isinstance(vector, str):
+        raise InvalidInputError("Topics must be all texts or all vectors; they are mixed.")
+    rows = as_rows(
+        vector if getattr(vector, "ndim", 1) == 2 else np.atleast_2d(vector), name=f"topic {name!r}"
+    )
+    if len(rows) != 1 or not len(rows.indices):
+        raise InvalidInputError(f"The topic {name!r} must be one vector that is not zero.")
+    return rows
+
+
+def _stacked_vectors(names: Sequence[str], content: Sequence[Any]) -> Rows:
+    rows = [_vector(name, vector) for name, vector in zip(names, content, strict=True)]
+    widths = sorted({row.n_features for row in rows})
+    if len(widths) > 1:
+        raise InvalidInputError(f"Topics must have the same features. Got {widths}.")
+    return stacked(rows, widths[0])
+
+
+def _vectors_of(vectorizer: Any) -> Any:
+    if vectorizer is None:
+        return TextVectors().fit([])
+    if isinstance(vectorizer, TextVectors):
+        # A copy, so that a filter's stream does not move the weights of another one.
+        return TextVectors.restore(_as_saved(vectorizer.state()))
+    if not hasattr(vectorizer, "transform"):
+        raise InvalidInputError(
+            "The 'vectorizer' parameter must be None, TextVectors, or a fitted vectorizer of "
+            f"scikit-learn. Got {type(vectorizer).__name__} instead."
+        )
+    return GivenVectors(vectorizer)
+
+
+def _as_saved(state: State) -> Saved:
+    return Saved(state.arrays, state.values)
+
+
+def unpacked_documents(
+    documents: Any, ids: Sequence[str] | None
+) -> tuple[Any, Sequence[str] | None]:
+    """The texts of documents, and their ids unless others were given."""
+    if isinstance(documents, list | tuple | Iterator):
+        documents = list(documents)
+        if documents and all(isinstance(each, Document) for each in documents):
+            ids = [each.id for each in documents] if ids is None else ids
+            documents = [each.text for each in documents]
+    return documents, ids
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:5]))
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

@@ -1,0 +1,165 @@
+"""The file of a filter: parameters, weights of terms, and what was kept from the stream."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from samewise.exceptions import InvalidInputError
+from samewise.files import container
+from samewise.files.state import Saved, State
+from samewise.filtering.base import Filter
+from samewise.filtering.baselines import NearestFilter, PAUMFilter, PerceptronFilter
+from samewise.filtering.batch import BatchTopicFilter
+from samewise.filtering.pola import PolaFilter
+from samewise.filtering.topic_filter import TopicFilter
+from samewise.filtering.vectors import GivenVectors, TextVectors
+from samewise.forms import Form
+from samewise.forms.files import form_of
+from samewise.learners.base import OnlineLearner
+from samewise.learners.files import LEARNERS, learner_of
+
+__all__ = ["filter_of", "load", "save_filter"]
+
+FILTERS: dict[str, type[Filter]] = {
+    cls.__name__: cls
+    for cls in (
+        BatchTopicFilter,
+        NearestFilter,
+        PAUMFilter,
+        PerceptronFilter,
+        PolaFilter,
+        TopicFilter,
+    )
+}
+
+
+def save_filter(filter: Filter, path: str | os.PathLike[str]) -> None:
+    """Write a filter to a file; see `Filter.save`."""
+    name = type(filter).__name__
+    if FILTERS.get(name) is not type(filter):
+        raise InvalidInputError(
+            f"{name} is a class of your own, which a file cannot name; save one of "
+            f"{', '.join(FILTERS)}."
+        )
+    filter._validate_params()
+    state = State(values={"class": name}).add("parameters", _parameters(filter))
+    vectors = filter._vectors
+    kind = "text" if isinstance(vectors, TextVectors) else "given"
+    kind = "scikit-learn" if getattr(vectors, "vectorizer", None) is not None else kind
+    state.values["vectors_kind"] = kind
+    if kind == "text":
+        state.add("vectors", vectors.state())
+    state.add("shared", filter._shared_state()).add("own", filter._state())
+    container.write(path, container.FILTER, state.arrays, state.values, owner=name)
+
+
+def load(path: str | os.PathLike[str], vectorizer: Any = None) -> Any:
+    """Read a filter that `save` wrote; it goes on exactly where the saved one stopped.
+
+    Parameters
+    ----------
+    path : str or path
+    vectorizer : fitted vectorizer of scikit-learn, optional
+        The one the filter was used with, if it was; it is not in the file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from samewise.filtering import TopicFilter, load
+    >>> topics = TopicFilter().fit({"cocoa": "cocoa beans"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     topics.save(pathlib.Path(folder) / "filter")
+    ...     load(pathlib.Path(folder) / "filter").topics_
+    ('cocoa',)
+    """
+    return filter_of(container.read(path), vectorizer)
+
+
+def filter_of(content: container.Content, vectorizer: Any = None) -> Filter:
+    """The filter that a file holds."""
+    if content.kind != container.FILTER:
+        content.refuse("holds no filter; samewise.load reads forms and learners")
+    name = content.params.get("class")
+    cls = FILTERS.get(name) if isinstance(name, str) else None
+    if cls is None:
+        content.refuse(f"holds a filter of the unknown class {name!r}")
+    kind = content.params.get("vectors_kind")
+    if (kind == "scikit-learn") != (vectorizer is not None):
+        raise InvalidInputError(
+            f"{content.path} was saved {'with' if vectorizer is None else 'without'} a vectorizer "
+            f"of scikit-learn; call load {'with that one' if vectorizer is None else 'without one'}"
+            " as vectorizer."
+        )
+    with content.making(cls.__name__):
+        saved = Saved(content.arrays, content.params)
+        saved.value("class")
+        saved.choice("vectors_kind", ("text", "given", "scikit-learn"))
+        filter = cls(**_restored_parameters(cls, saved.part("parameters"), vectorizer))
+        filter._validate_params()
+        vectors: Any = TextVectors.restore(saved.part("vectors")) if kind == "text" else None
+        shared = saved.part("shared")
+        filter._restore_shared(shared, vectors or GivenVectors(vectorizer))
+        vectors = filter._vectors
+        width = filter._topics.n_features
+        if isinstance(vectors, GivenVectors):
+            vectors.n_features = width
+        saved.check(vectors.n_features == width, "topics must have the features of the vectorizer")
+        filter._check_fit(filter._topics)
+        filter._restore(saved.part("own"))
+        saved.finish()
+        return filter
+
+
+def _parameters(filter: Filter) -> State:
+    """The parameters; a metric is packed, and the vectorizer stands elsewhere."""
+    state = State()
+    for name, value in filter.get_params(deep=False).items():
+        if name == "vectorizer":
+            continue
+        if name == "metric" and isinstance(value, Form | OnlineLearner):
+            if isinstance(value, OnlineLearner) and not value.__sklearn_is_fitted__():
+                unfitted = {"class": type(value).__name__, "parameters": value.get_params()}
+                state.values[name] = unfitted
+                continue
+            state.arrays["metric_file"] = packed(value)
+            value = "learner" if isinstance(value, OnlineLearner) else "form"
+        state.values[name] = value.item() if isinstance(value, np.generic) else value
+    return state
+
+
+def _restored_parameters(cls: type[Filter], saved: Saved, vectorizer: Any) -> dict[str, Any]:
+    parameters: dict[str, Any] = {}
+    for name in cls._get_param_names():
+        if name == "vectorizer":
+            parameters[name] = vectorizer
+            continue
+        value = saved.value(name)
+        if name == "metric" and isinstance(value, str):
+            data = saved.array("metric_file", None, dtypes=["uint8"])
+            value = unpacked(data, learner=value == "learner")
+        elif name == "metric" and value is not None:
+            value = LEARNERS[value["class"]](**value["parameters"])
+        parameters[name] = value
+    return parameters
+
+
+def packed(part: Any) -> NDArray[np.uint8]:
+    """The file of a form or a learner, as bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "part")
+        part.save(path)
+        return np.fromfile(path, dtype=np.uint8)
+
+
+def unpacked(data: NDArray[np.uint8], learner: bool) -> Any:
+    """The form or learner of such bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "part")
+        data.tofile(path)
+        content = container.read(path)
+        return learner_of(content) if learner else form_of(content)

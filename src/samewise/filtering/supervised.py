@@ -1,0 +1,59 @@
+"""What the filters share that are told about every document."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval
+
+from samewise.filtering.base import Decision, Filter, Judge
+from samewise.filtering.rows import Rows
+
+__all__ = ["SupervisedFilter"]
+
+
+class SupervisedFilter(Filter):
+    """A filter that takes feedback for every document and topic, and learns from all of it.
+
+    A judge given to `observe` is asked about every topic after the document is decided.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "vectorizer": [None, object],
+        "recent": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    @abstractmethod
+    def _margins(self, raw: Rows, unit: Rows) -> Sequence[float]:
+        """How far above its threshold a document is, for each topic; relevant if positive."""
+
+    @abstractmethod
+    def _learn(self, i: int, id: str, raw: Rows, unit: Rows, relevant: bool) -> None:
+        """Learn from a judgment about topic i."""
+
+    def _decide(self, ids: Sequence[str], raw: Rows, judge: Judge | None) -> list[list[Decision]]:
+        decisions = []
+        units = self._vectors.weigh(raw)
+        for k, id in enumerate(ids):
+            document, unit = raw.row(k), units.row(k)
+            margins = self._margins(document, unit)
+            decisions.append(
+                [
+                    Decision(id, topic, float(margin))
+                    for topic, margin in zip(self.topics_, margins, strict=True)
+                    if margin > 0
+                ]
+            )
+            if judge is None:
+                continue
+            answers = [judge(id, topic) for topic in self.topics_]
+            for i, answer in enumerate(answers):
+                if answer is not None:
+                    self._learn(i, id, document, unit, bool(answer))
+        return decisions
+
+    def _told(self, document: str, topic: int, relevant: bool, raw: Rows) -> None:
+        self._learn(topic, document, raw, self._vectors.weigh(raw), relevant)

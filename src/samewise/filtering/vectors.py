@@ -1,0 +1,295 @@
+"""Texts to vectors: terms, counts, and weights that follow the stream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from itertools import chain
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from sklearn.utils import murmurhash3_32
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
+from samewise.filtering.rows import Rows, as_rows
+
+__all__ = ["GivenVectors", "TextVectors", "checked_texts"]
+
+_WORD = re.compile(r"\w\w+")
+# Words whose column is remembered; an endless stream has ever new ones, so the table starts anew.
+_MOST_WORDS = 2**20
+_NOWHERE = -1
+ENDLESS = 2**62
+
+
+class TextVectors(BaseEstimator):
+    """Unit tf-idf vectors of texts, for streams without end.
+
+    A text is lower-cased and cut into words of two letters or more. Stop words are dropped, the
+    rest stemmed if wanted, and each term goes to the column of its hash: nothing grows with the
+    vocabulary. The columns are those of scikit-learn's ``HashingVectorizer``.
+
+    The weights follow the stream. After n documents, of which df_j have the term j, it is weighted
+
+        idf_j = ln((1 + n) / (1 + df_j)) + 1,
+
+    as in scikit-learn's ``TfidfTransformer``. When n is a power of two, the weights are brought up
+    to date before the next document, and hold until the next power: all vectors that are compared,
+    those of topics and of documents that a filter holds included, have the same weights at any
+    moment, the weights of a document do not depend on itself, and a stream is decided the same in
+    whatever blocks it comes. Texts shown to `fit` count as documents seen before.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns.
+    stem : {None, "porter"}
+        "porter" takes the extra ``samewise[text]`` (snowballstemmer).
+    stop_words : {"english", None} or a collection of words
+        "english" are those of scikit-learn. They are dropped before stemming.
+    idf : {"incremental", None}
+        None weights every term alike.
+
+    Attributes
+    ----------
+    n_documents_ : int
+        n, documents counted so far.
+
+    Examples
+    --------
+    >>> from samewise.filtering import TextVectors
+    >>> vectors = TextVectors(n_features=16)
+    >>> vectors.analyze("The cat sat on the mats.")
+    ['cat', 'sat', 'mats']
+    >>> vectors.transform(["the cat", "of the"]).toarray().sum(axis=1)
+    array([1., 0.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_features": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "stem": [None, StrOptions({"porter"})],
+        "stop_words": [None, StrOptions({"english"}), list, tuple, set, frozenset],
+        "idf": [None, StrOptions({"incremental"})],
+    }
+
+    def __init__(
+        self,
+        n_features: int = 2**18,
+        *,
+        stem: str | None = None,
+        stop_words: Any = "english",
+        idf: str | None = "incremental",
+    ) -> None:
+        self.n_features = n_features
+        self.stem = stem
+        self.stop_words = stop_words
+        self.idf = idf
+
+    # Use by itself
+
+    def fit(self, texts: Sequence[str], y: Any = None) -> Self:
+        """Start the weights from some texts; without any, `fit([])`, all weights are 1."""
+        self._begin()
+        if len(texts):
+            self.count(self.rows(texts))
+        return self
+
+    def transform(self, texts: Sequence[str]) -> Any:
+        """Unit vectors of texts under the present weights, as CSR."""
+        return self.weigh(self.rows(texts)).csr()
+
+    def analyze(self, text: str) -> list[str]:
+        """The terms of a text; usable as `analyzer` of scikit-learn's vectorizers."""
+        stop, stem = self._stop_words(), self._stemmer()
+        return [stem(word) for word in _WORD.findall(text.lower()) if word not in stop]
+
+    # Use by a filter
+
+    def rows(self, texts: Any) -> Rows:
+        """How often each term is in each text."""
+        texts = checked_texts(texts)
+        self._ready()
+        columns = self._columns
+        if len(columns) > _MOST_WORDS:
+            columns.clear()
+        found = [list(map(columns.__getitem__, _WORD.findall(text.lower()))) for text in texts]
+        lengths = np.fromiter(map(len, found), np.int64, len(found))
+        flat = np.fromiter(chain.from_iterable(found), np.int64, int(lengths.sum()))
+        # One number per (text, term), so that one sort finds and counts them all.
+        keys = flat + np.repeat(np.arange(len(found)), lengths) * self.n_features
+        keys, counts = np.unique(keys[flat != _NOWHERE], return_counts=True)
+        text_of, indices = np.divmod(keys, self.n_features)
+        indptr = np.searchsorted(text_of, np.arange(len(found) + 1)).astype(np.int64)
+        return Rows(indptr, indices.astype(np.int32), counts.astype(np.float64), self.n_features)
+
+    def weigh(self, rows: Rows) -> Rows:
+        """Counts as unit vectors under the present weights."""
+        self._ready()
+        if self.idf is None:
+            return rows.unit()
+        data = rows.data * self._weights[rows.indices]
+        return Rows(rows.indptr, rows.indices, data, rows.n_features).unit()
+
+    def refresh(self) -> bool:
+        """Bring the weights up to date if it is time to; whether it was."""
+        n = self.n_documents_
+        if self.idf is None or n & (n - 1) or n == self._weighed:
+            return False
+        self._refresh()
+        return True
+
+    def until_refresh(self) -> int:
+        """Documents that may be noted before it is time."""
+        self._ready()
+        if self.idf is None:
+            return ENDLESS
+        return int(1 << self.n_documents_.bit_length()) - self.n_documents_
+
+    def count(self, rows: Rows) -> None:
+        """Count documents before any is decided, and bring the weights up to date."""
+        self.note(rows)
+        self._refresh()
+
+    def note(self, rows: Rows) -> None:
+        """Count documents that were decided."""
+        np.add.at(self._df, rows.indices, 1)
+        self.n_documents_ += len(rows)
+
+    def state(self) -> State:
+        """Parameters, counts, and the weights in force."""
+        self._ready()
+        words = self.stop_words
+        words = words if words is None or isinstance(words, str) else sorted(words)
+        values = {"n_features": int(self.n_features), "stem": self.stem, "stop_words": words}
+        values |= {"idf": self.idf, "n_documents": self.n_documents_, "weighed": self._weighed}
+        return State({"df": self._df, "weights": self._weights}, values)
+
+    @classmethod
+    def restore(cls, saved: Saved) -> TextVectors:
+        """The vectors of a saved state."""
+        names = ("n_features", "stem", "stop_words", "idf")
+        vectors = cls(**{name: saved.value(name) for name in names})
+        vectors._begin()
+        vectors.n_documents_ = saved.count("n_documents")
+        vectors._weighed = saved.count("weighed", most=vectors.n_documents_)
+        vectors._df = saved.array("df", vectors.n_features, dtypes=["int64"])
+        vectors._weights = saved.array("weights", vectors.n_features, dtypes=["float64"])
+        return vectors
+
+    # Inside
+
+    def _ready(self) -> None:
+        if not hasattr(self, "_df"):
+            self._begin()
+
+    def _begin(self) -> None:
+        self._validate_params()
+        stop, stem, d = self._stop_words(), self._stemmer(), self.n_features
+
+        def column(word: str) -> int:
+            return _NOWHERE if word in stop else abs(murmurhash3_32(stem(word), seed=0)) % d
+
+        self._columns = _Memory(column)
+        self.n_documents_ = self._weighed = 0
+        self._df: NDArray[np.int64] = np.zeros(d, dtype=np.int64)
+        self._weights: NDArray[np.float64] = np.ones(d)
+
+    def _refresh(self) -> None:
+        self._weighed = self.n_documents_
+        self._weights = np.log((1 + self.n_documents_) / (1 + self._df)) + 1
+
+    def _stop_words(self) -> frozenset[str]:
+        if isinstance(self.stop_words, str):
+            return ENGLISH_STOP_WORDS
+        return frozenset(self.stop_words or ())
+
+    def _stemmer(self) -> Callable[[str], str]:
+        if self.stem is None:
+            return str
+        try:
+            porter = import_module("snowballstemmer").stemmer("porter")
+        except ImportError as error:
+            raise ImportError(
+                "stem='porter' needs the package snowballstemmer; install it with "
+                "pip install 'samewise[text]', or leave stem=None."
+            ) from error
+        return porter.stemWord
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = vars(self).copy()
+        state.pop("_columns", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_df" in state:
+            kept = {name: state[name] for name in ("n_documents_", "_weighed", "_df", "_weights")}
+            self._begin()
+            self.__dict__.update(kept)
+
+
+class GivenVectors:
+    """Vectors as they are, or as scikit-learn's fitted vectorizer makes them, at unit length."""
+
+    def __init__(self, vectorizer: Any = None, n_features: int | None = None) -> None:
+        self.vectorizer, self.n_features = vectorizer, n_features
+
+    def rows(self, documents: Any) -> Rows:
+        """The vectors of texts, or the rows of a matrix."""
+        if self.vectorizer is not None:
+            documents = self.vectorizer.transform(checked_texts(documents))
+        return as_rows(documents, self.n_features)
+
+    def weigh(self, rows: Rows) -> Rows:
+        """Unit vectors."""
+        return rows.unit()
+
+    def until_refresh(self) -> int:
+        """The weights never change."""
+        return ENDLESS
+
+    def count(self, rows: Rows) -> None:
+        """Nothing to count."""
+
+    def note(self, rows: Rows) -> None:
+        """Nothing to count."""
+
+    def refresh(self) -> bool:
+        """Never."""
+        return False
+
+
+class _Memory(dict[str, int]):
+    """Computes a value once per word."""
+
+    def __init__(self, function: Callable[[str], int]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, word: str) -> int:
+        value = self[word] = self._function(word)
+        return value
+
+
+def checked_texts(texts: Any) -> list[str]:
+    """Texts as a list; anything else is refused."""
+    if isinstance(texts, str) or not hasattr(texts, "__iter__"):
+        raise InvalidInputError(
+            f"Give several texts as a list of strings. Got {type(texts).__name__}; put one text "
+            "into a list, or use observe."
+        )
+    texts = list(texts)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InvalidInputError(
+                f"A document must be a text here, but number {i} is a {type(text).__name__}; the "
+                "topics were given as texts."
+            )
+    return texts

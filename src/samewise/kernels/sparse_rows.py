@@ -1,0 +1,151 @@
+"""Products of sparse rows, one term after the other: the same bits in whatever blocks they come.
+
+Rows are three arrays as in CSR: indptr (int64), indices (int32, ascending in each row) and data
+(float64). Every sum goes through the terms in ascending order, so that a product is the same
+number whether a row is compared alone or among others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["dots", "first_above", "quadratics", "tables", "to_unit"]
+
+_Floats = NDArray[np.float64]
+_TABLE = 4096
+# What rounding may add to the length of a vector, relative to it.
+_ROUNDING = 1 + 1e-9
+
+
+@njit(cache=True, nogil=True)
+def to_unit(indptr: Any, data: _Floats) -> None:
+    """Divide each row by its length, in place; a zero row stays zero."""
+    for i in range(len(indptr) - 1):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * data[k]
+        if total > 0.0:
+            norm = np.sqrt(total)
+            for k in range(indptr[i], indptr[i + 1]):
+                data[k] /= norm
+
+
+@njit(cache=True, nogil=True)
+def dots(
+    indptr: Any, indices: Any, data: _Floats, q_indices: Any, q_data: _Floats, work: _Floats
+) -> _Floats:
+    """x_i·q for every row i. `work` has a zero for each feature, and has them again afterwards."""
+    out = np.zeros(len(indptr) - 1)
+    for k in range(len(q_indices)):
+        work[q_indices[k]] = q_data[k]
+    for i in range(len(out)):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * work[indices[k]]
+        out[i] = total
+    for k in range(len(q_indices)):
+        work[q_indices[k]] = 0.0
+    return out
+
+
+@njit(cache=True, nogil=True)
+def tables(
+    indptr: Any, indices: Any, data: _Floats, t_indptr: Any, t_rows: Any, t_data: _Floats, n: int
+) -> _Floats:
+    """x_i·t_j for every row i and each of n others, which are given by columns (CSC)."""
+    out = np.zeros((len(indptr) - 1, n))
+    for i in range(len(indptr) - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            x, j = data[k], indices[k]
+            for m in range(t_indptr[j], t_indptr[j + 1]):
+                out[i, t_rows[m]] += x * t_data[m]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def first_above(
+    rows: Any,
+    s1: _Floats,
+    indptr: Any,
+    indices: Any,
+    data: _Floats,
+    d_indptr: Any,
+    d_indices: Any,
+    d_data: _Floats,
+    alpha: float,
+    limit: float,
+    strict: bool,
+    vocabulary: NDArray[np.uint8],
+    work: _Floats,
+) -> tuple[int, float]:
+    """The first of some rows with α s₁ + (1 − α) max_d x·d above a limit, and that value.
+
+    Parameters
+    ----------
+    rows : integer array
+        Which rows to look at, in this order.
+    s1 : array of shape (n_rows,)
+    indptr, indices, data
+        The rows x.
+    d_indptr, d_indices, d_data
+        The rows d, at least one.
+    strict : bool
+        Above the limit, or else at least the limit.
+    vocabulary : array of shape (n_features,) or (0,)
+        Not zero for the terms of the rows d, if these are of unit length: then x·d is at most the
+        length of x on these terms, and rows for which that is too small are passed over.
+    work : array of shape (n_features,)
+        Zeros, and zeros again afterwards.
+
+    Returns
+    -------
+    position in `rows` (their number, if there is none) and value
+    """
+    # Most terms of d are not in x: a small table, which stays in the cache, says so.
+    marked = np.zeros(_TABLE, dtype=np.uint8)
+    for p in range(len(rows)):
+        i = rows[p]
+        if len(vocabulary):
+            total = 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                if vocabulary[indices[k]]:
+                    total += data[k] * data[k]
+            if alpha * s1[i] + (1.0 - alpha) * np.sqrt(total) * _ROUNDING < limit:
+                continue
+        for k in range(indptr[i], indptr[i + 1]):
+            work[indices[k]] = data[k]
+            marked[indices[k] & (_TABLE - 1)] = 1
+        best = -np.inf
+        for m in range(len(d_indptr) - 1):
+            total = 0.0
+            for k in range(d_indptr[m], d_indptr[m + 1]):
+                if marked[d_indices[k] & (_TABLE - 1)]:
+                    total += d_data[k] * work[d_indices[k]]
+            if total > best:
+                best = total
+        for k in range(indptr[i], indptr[i + 1]):
+            work[indices[k]] = 0.0
+            marked[indices[k] & (_TABLE - 1)] = 0
+        value = alpha * s1[i] + (1.0 - alpha) * best
+        if value > limit or (not strict and value == limit):
+            return p, value
+    return len(rows), 0.0
+
+
+@njit(cache=True, nogil=True)
+def quadratics(indptr: Any, indices: Any, data: _Floats, M: _Floats) -> _Floats:
+    """x_iᵀMx_i for every row i, of a symmetric M given in both triangles."""
+    out = np.zeros(len(indptr) - 1)
+    for i in range(len(out)):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            inner = 0.0
+            for m in range(indptr[i], indptr[i + 1]):
+                inner += M[indices[k], indices[m]] * data[m]
+            total += data[k] * inner
+        out[i] = total
+    return out

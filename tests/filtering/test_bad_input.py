@@ -1,0 +1,207 @@
+"""What cannot be used is refused with a remedy, and changes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from samewise.exceptions import InvalidInputError, TooLargeError
+from samewise.filtering import (
+    BatchTopicFilter,
+    NearestFilter,
+    PAUMFilter,
+    PerceptronFilter,
+    PolaFilter,
+    TextVectors,
+    Topic,
+    TopicFilter,
+)
+from samewise.forms import Bilinear, NormalizedBilinear
+from samewise.learners import LMNN, POLA
+
+FILTERS = {
+    "online": lambda: TopicFilter(),
+    "simple": lambda: TopicFilter("simple"),
+    "batch": lambda: BatchTopicFilter(),
+    "pola": lambda: PolaFilter(vectorizer=TextVectors(64)),
+    "perceptron": lambda: PerceptronFilter(),
+    "paum": lambda: PAUMFilter(),
+    "nearest": lambda: NearestFilter(),
+}
+
+
+@pytest.fixture(params=FILTERS)
+def filter(request, topics):
+    return FILTERS[request.param]().fit(topics)
+
+
+def saved(filter, path):
+    filter.save(path)
+    return path.read_bytes()
+
+
+def refused(filter, tmp_path, match, call):
+    before = saved(filter, tmp_path / "before")
+    with pytest.raises(InvalidInputError, match=match):
+        call()
+    assert saved(filter, tmp_path / "after") == before
+
+
+def test_empty_documents_and_unknown_terms(filter):
+    found = filter.observe_many(["", "   ", "of the and", "x"])
+    # POLA starts with M = 0, under which everything lies within the threshold.
+    assert found == [[], [], [], []] or isinstance(filter, PolaFilter)
+    assert filter.n_seen_ == 4
+    filter.feedback("0", "cocoa", True)
+    filter.feedback("1", "cocoa", False)
+    assert filter.observe_many([]) == []
+
+
+def test_empty_vectors(filter):
+    by_vector = type(filter)().fit({"a": [1.0, 0.0], "b": [1.0, 1.0]})
+    assert by_vector.observe(np.zeros(2)) == [] or isinstance(filter, PolaFilter)
+    with pytest.raises(InvalidInputError, match="have 3 features, but the topics have 2"):
+        by_vector.observe(np.ones(3))
+    with pytest.raises(InvalidInputError, match="NaN or infinity"):
+        by_vector.observe(np.array([np.nan, 1.0]))
+    with pytest.raises(InvalidInputError, match="texts or a matrix"):
+        by_vector.observe_many(["a text"])
+
+
+def test_ids_that_repeat(filter, tmp_path):
+    filter.observe("rain", "a")
+    refused(filter, tmp_path, "'a' was seen already", lambda: filter.observe("more", "a"))
+    refused(filter, tmp_path, "'c' was", lambda: filter.observe_many(["x"] * 3, ["b", "c", "c"]))
+    refused(filter, tmp_path, "one id for each", lambda: filter.observe_many(["x"], ["b", "c"]))
+    refused(filter, tmp_path, "Ids must be texts", lambda: filter.observe("x", 3))
+    refused(filter, tmp_path, "must be a text here", lambda: filter.observe_many(["x", 3]))
+
+
+def test_an_id_may_come_again_when_it_is_forgotten(topics):
+    filter = TopicFilter(recent=2).fit(topics)
+    filter.observe_many(["x", "y", "z", "x"], ["a", "b", "c", "a"])
+    with pytest.raises(InvalidInputError, match="1 documents before"):
+        filter.observe("again", "a")
+    filter.observe("later", "b")
+
+
+def test_feedback_that_cannot_be_used(filter, tmp_path):
+    filter.observe("rain", "a")
+    for match, call in {
+        "no topic 'silver'; there are 'cocoa', 'gold', 'ships'": ("a", "silver", True),
+        "'b' cannot be used: it was never seen": ("b", "gold", True),
+        "relevant must be True or False": ("a", "gold", 1),
+    }.items():
+        refused(filter, tmp_path, match, lambda call=call: filter.feedback(*call))
+
+
+def test_feedback_that_comes_too_late(topics):
+    filter = TopicFilter("simple", recent=2).fit(topics)
+    assert filter.observe("cocoa beans harvest", "kept")
+    filter.observe_many(["rain", "snow", "wind"])
+    with pytest.raises(InvalidInputError, match="neither one of the last 2 documents nor held"):
+        filter.feedback("1", "cocoa", True)
+    filter.feedback("kept", "cocoa", False)
+    assert not len(filter._held[0])
+
+
+def test_a_budget_of_zero_asks_nothing(topics, documents, judge):
+    filter = TopicFilter(feedback_budget=0).fit(topics)
+    found = filter.observe_many(documents, judge=judge)
+    assert {d.action for of_one in found for d in of_one} == {"assign"}
+    assert filter.n_asked_ == 0
+
+
+def test_questions_end_with_the_budget(topics, documents):
+    filter = TopicFilter(feedback_budget=3).fit(topics)
+    found = [d.action for of_one in filter.observe_many(documents) for d in of_one]
+    assert found.count("ask") == filter.n_asked_ == 3
+    assert "assign" in found
+
+
+@pytest.mark.parametrize(
+    ("topics", "match"),
+    [
+        ({}, "at least one topic"),
+        ([], "at least one topic"),
+        ("cocoa", "sequence of Topic"),
+        (["cocoa"], "sequence of Topic"),
+        (3, "sequence of Topic"),
+        ({"a": ""}, "'a' has no text"),
+        ({"a": " \n"}, "'a' has no text"),
+        ({"a": "the of"}, "'a' has no term that the vectorizer knows"),
+        ([Topic("a", "x1"), Topic("a", "x2")], "'a' is there twice"),
+        ({"a": [1.0], "b": "text"}, "mixed"),
+        ({"a": [0.0, 0.0]}, "one vector that is not zero"),
+        ({"a": [[1.0], [2.0]]}, "one vector"),
+        ({"a": [1.0], "b": [1.0, 2.0]}, "the same features"),
+    ],
+)
+def test_topics_that_cannot_be_used(topics, match):
+    with pytest.raises(InvalidInputError, match=match):
+        TopicFilter().fit(topics)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"mode": "offline"},
+        {"alpha": 1.1},
+        {"theta1": np.nan},
+        {"n_initial": 0},
+        {"feedback_budget": -1},
+        {"max_documents": 0},
+        {"metric": "cosine"},
+        {"recent": 0},
+    ],
+)
+def test_parameters_out_of_range(topics, wrong):
+    with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of TopicFilter"):
+        TopicFilter(**wrong).fit(topics)
+
+
+def test_things_that_do_not_go_together(topics):
+    with pytest.raises(InvalidInputError, match="max_documents=3 is below n_initial=10"):
+        TopicFilter(max_documents=3).fit(topics)
+    with pytest.raises(InvalidInputError, match="max_documents=3 is below"):
+        BatchTopicFilter(max_documents=3).fit(topics)
+    with pytest.raises(InvalidInputError, match="compares vectors of 2 features, but"):
+        TopicFilter(metric=Bilinear(np.eye(2))).fit(topics)
+    with pytest.raises(InvalidInputError, match="normalizer 'cosine'"):
+        TopicFilter(metric=NormalizedBilinear(np.eye(2), "dice")).fit({"a": [1.0, 0.0]})
+    with pytest.raises(TooLargeError, match="262144 × 262144"):
+        TopicFilter(metric=POLA()).fit(topics)
+    with pytest.raises(TooLargeError, match="262144 × 262144"):
+        PolaFilter().fit(topics)
+    with pytest.raises(ValueError, match="'metric' parameter"):
+        TopicFilter(metric=LMNN()).fit(topics)
+    with pytest.raises(InvalidInputError, match="'vectorizer' parameter"):
+        TopicFilter(vectorizer="tfidf").fit(topics)
+
+
+def test_before_fit(topics):
+    for call in (
+        lambda f: f.observe("x"),
+        lambda f: f.feedback("a", "b", True),
+        lambda f: f.save("nowhere"),
+        lambda f: f.n_seen_,
+        lambda f: f.thresholds_,
+    ):
+        with pytest.raises(NotFittedError, match="has no topics yet"):
+            call(TopicFilter())
+
+
+def test_a_batch_is_decided_once(topics, documents):
+    filter = BatchTopicFilter(n_initial=2).fit(topics)
+    filter.decide(documents[:20])
+    with pytest.raises(InvalidInputError, match="This stream has begun"):
+        filter.decide(documents[20:])
+    filter.observe_many(documents[20:])
+
+
+def test_a_batch_counts_all_documents_at_first(topics, documents):
+    filter = BatchTopicFilter(n_initial=2).fit(topics)
+    found = filter.decide(documents)
+    assert filter._vectors.n_documents_ == len(documents) == filter.n_seen_
+    assert {d.topic for of_one in found for d in of_one} == set(topics)

@@ -1,0 +1,263 @@
+"""Runs that are killed go on, with nothing lost and nothing decided twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from samewise.exceptions import FileFormatError, InvalidInputError
+from samewise.filtering import (
+    BatchTopicFilter,
+    Document,
+    Documents,
+    Judgments,
+    PerceptronFilter,
+    Run,
+    TextVectors,
+    TopicFilter,
+)
+from tests.filtering.conftest import make_documents
+
+
+def make(topics, **more):
+    settings = {"theta1": 0.3, "n_initial": 3, "feedback_budget": 8, "max_documents": 30}
+    return TopicFilter(**{**settings, **more}).fit(topics)
+
+
+def everything(directory):
+    return {
+        path.name: path.read_bytes() for path in directory.iterdir() if path.name != "documents"
+    }
+
+
+def run_through(topics, documents, directory, judge, **more):
+    with Run(make(topics), directory, judge=judge, fsync=False, **more) as run:
+        return [decisions for _, decisions in run.process(documents)]
+
+
+@pytest.fixture
+def whole(topics, documents, judge, tmp_path):
+    """The decisions and files of a run that nothing disturbed."""
+    decisions = run_through(topics, documents, tmp_path / "whole", judge)
+    return decisions, everything(tmp_path / "whole")
+
+
+class Stop(BaseException):
+    """Stands for the end of the process: nothing tidies up after it."""
+
+
+def stopping(after, documents):
+    for k, document in enumerate(documents):
+        if k == after:
+            raise Stop
+        yield document
+
+
+@pytest.mark.parametrize("after", [0, 1, 37, 64, 150, 399])
+def test_stopped_and_resumed(after, whole, topics, documents, judge, tmp_path):
+    directory, options = tmp_path / "run", {"block": 16, "save_every": 50}
+    first = []
+    with pytest.raises(Stop), Run(make(topics), directory, judge=judge, **options) as run:
+        for _, decisions in run.process(stopping(after, documents)):
+            first.append(decisions)
+    rest = run_through(topics, documents, directory, judge, **options)
+    assert first + rest == whole[0]
+    assert everything(directory) == whole[1]
+
+
+@pytest.mark.parametrize("where", ["decide", "log", "save", "answer"])
+def test_stopped_at_the_worst_moments(
+    where, whole, topics, documents, judge, tmp_path, monkeypatch
+):
+    directory, options = tmp_path / "run", {"block": 16, "save_every": 50}
+    moments = {
+        "decide": "samewise.filtering.base.Filter.observe_many",
+        "log": "samewise.filtering.journal.Journal.log",
+        "save": "samewise.filtering.journal.Journal._inputs_head",
+        "answer": "samewise.filtering.adaptive.AdaptiveFilter._told",
+    }
+    calls = [0]
+
+    def stop(*args, **kwargs):
+        calls[0] += 1
+        if calls[0] == 4:
+            raise Stop
+        return original(*args, **kwargs)
+
+    module, _, name = moments[where].rpartition(".")
+    owner_module, _, owner = module.rpartition(".")
+    original = getattr(getattr(sys.modules[owner_module], owner), name)
+    with monkeypatch.context() as patch:
+        patch.setattr(moments[where], stop)
+        with pytest.raises(Stop):
+            run_through(topics, documents, directory, judge, **options)
+    run_through(topics, documents, directory, judge, **options)
+    assert everything(directory) == whole[1]
+
+
+def test_a_torn_last_line(whole, topics, documents, judge, tmp_path):
+    directory = tmp_path / "run"
+    with pytest.raises(Stop):
+        run_through(topics, stopping(90, documents), directory, judge, block=16)
+    for path in directory.glob("*.jsonl"):
+        path.write_bytes(path.read_bytes()[:-7])
+    run_through(topics, documents, directory, judge)
+    assert everything(directory) == whole[1]
+
+
+SCRIPT = """
+import json, sys
+from samewise.filtering import Documents, Judgments, Run, TopicFilter
+folder = sys.argv[1]
+topics = json.load(open(folder + "/topics.json"))
+filter = TopicFilter(theta1=0.3, n_initial=3, feedback_budget=8, max_documents=30).fit(topics)
+judge = Judgments.read(folder + "/judged.jsonl")
+with Run(filter, folder + "/killed", judge=judge, block=32, save_every=300) as run:
+    for document, decisions in run.process(Documents(folder + "/documents.jsonl")):
+        print(document.id, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kill -9 is of POSIX systems")
+def test_kill_9_in_the_middle(topics, tmp_path):
+    documents, about = make_documents(2500, seed=4)
+    (tmp_path / "topics.json").write_text(json.dumps(topics))
+    texts = [{"id": d.id, "text": d.text} for d in documents]
+    judged = [{"id": d.id, "topics": t} for d, t in zip(documents, about, strict=True)]
+    for name, entries in {"documents": texts, "judged": judged}.items():
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, entries)))
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.strip() == "d1200":
+                break
+        time.sleep(0.003)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    before = (tmp_path / "killed" / "decisions.jsonl").read_bytes()
+    judge = Judgments.read(tmp_path / "judged.jsonl")
+    source = Documents(tmp_path / "documents.jsonl")
+    for name in ("killed", "whole"):
+        run_through(topics, source, tmp_path / name, judge)
+    assert everything(tmp_path / "killed") == everything(tmp_path / "whole")
+    log = (tmp_path / "whole" / "decisions.jsonl").read_bytes()
+    assert len(before) < len(log)
+    decided = [json.loads(line)["document"] for line in log.splitlines()]
+    assert decided == [d.id for d in documents]
+
+
+def test_a_run_without_a_directory(topics, documents, judge):
+    with Run(make(topics), judge=judge) as run:
+        found = [decisions for _, decisions in run.process(documents)]
+        run.feedback("d399", "gold", True)
+    assert found == make(topics).observe_many(documents, judge=judge)
+
+
+def test_feedback_is_kept(topics, documents, tmp_path):
+    def tell(run):
+        for document, _ in run.process(documents[:60]):
+            if document.id == "d40":
+                run.feedback("d40", "gold", True)
+                run.feedback("d39", "cocoa", False)
+
+    with Run(make(topics), tmp_path / "a", block=1) as run:
+        tell(run)
+    with pytest.raises(Stop), Run(make(topics), tmp_path / "b", block=1) as run:
+        tell(run)
+        raise Stop
+    with Run(make(topics), tmp_path / "b") as run:
+        assert run.resumed == 60
+        assert list(run.process(documents[:60])) == []
+        assert len(list(run.history())) == 60
+    assert everything(tmp_path / "a") == everything(tmp_path / "b")
+    with (
+        Run(make(topics), tmp_path / "b") as run,
+        pytest.raises(InvalidInputError, match="no topic"),
+    ):
+        run.feedback("d59", "silver", True)
+    assert everything(tmp_path / "a") == everything(tmp_path / "b")
+
+
+def test_a_stream_that_continues(topics, documents, judge, whole, tmp_path):
+    run_through(topics, documents[:150], tmp_path / "run", judge)
+    run_through(topics, documents[150:], tmp_path / "run", judge)
+    assert everything(tmp_path / "run") == whole[1]
+
+
+def test_other_documents_topics_or_parameters_are_refused(topics, documents, judge, tmp_path):
+    directory = tmp_path / "run"
+    run_through(topics, documents[:50], directory, judge)
+    before = everything(directory)
+    others = [*documents[:20], Document("other", "x"), *documents[20:]]
+    with pytest.raises(
+        InvalidInputError, match="has 'other' where 'd20' was decided, as number 21"
+    ):
+        run_through(topics, others, directory, judge)
+    with pytest.raises(InvalidInputError, match="ends where 'd30' was decided"):
+        run_through(topics, documents[:30], directory, judge)
+    for filter, what in [
+        (make(topics, alpha=0.5), "alpha"),
+        (make({**topics, "rain": "rain"}), "topics"),
+        (make(topics, vectorizer=TextVectors(64)), "topics"),
+        (make(topics, vectorizer=TextVectors(idf=None)), "vectorizer"),
+        (PerceptronFilter().fit(topics), "class"),
+    ]:
+        with pytest.raises(InvalidInputError, match=f"a run with another {what}"):
+            Run(filter, directory)
+    assert everything(directory) == before
+
+
+def test_two_runs_at_once_are_refused(topics, tmp_path):
+    pytest.importorskip("fcntl")
+    with Run(make(topics), tmp_path), pytest.raises(InvalidInputError, match="used by another run"):
+        Run(make(topics), tmp_path)
+
+
+def test_a_batch_is_no_stream(topics):
+    with pytest.raises(InvalidInputError, match="whole collection with decide"):
+        Run(BatchTopicFilter().fit(topics))
+
+
+def test_a_used_filter_is_refused(topics):
+    filter = make(topics)
+    filter.observe("x")
+    with pytest.raises(InvalidInputError, match="has seen nothing"):
+        Run(filter)
+
+
+def test_changed_logs_are_refused(topics, documents, judge, tmp_path):
+    directory = tmp_path / "run"
+    with pytest.raises(Stop):
+        run_through(topics, stopping(60, documents), directory, judge, block=8)
+    log = directory / "decisions.jsonl"
+    text = log.read_text()
+    assert '"assign"' in text
+    log.write_text(text.replace('"assign"', '"ask"'))
+    with pytest.raises(FileFormatError, match="decisions that its inputs do not lead to"):
+        Run(make(topics), directory, judge=judge)
+    log.write_text(text)
+    inputs = next(directory.glob("inputs-*.jsonl"))
+    inputs.write_bytes(b"garbage\n" + inputs.read_bytes())
+    with pytest.raises(FileFormatError, match="is damaged"):
+        Run(make(topics), directory, judge=judge)
+
+
+def test_ids_that_repeat(topics, tmp_path):
+    path = tmp_path / "d.jsonl"
+    lines = [{"id": i, "text": "rain"} for i in ("a", "b", "a", "c")]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    said = []
+    for _ in range(2):
+        source = Documents(path, report=said.append)
+        with Run(make(topics), tmp_path / "run") as run:
+            list(run.process(source))
+        assert source.n_skipped == 1
+    assert "d.jsonl:3 has the id 'a', which was seen already" in said[0]
+    with pytest.raises(InvalidInputError, match="'a', which was seen already"):
+        list(Run(make(topics)).process([Document("a", "x"), Document("a", "y")]))
