@@ -453,6 +453,7 @@ VICTIMS = {
     "PassiveAggressive": PassiveAggressive(psd="each", average=("suffix", 3), init=np.eye(5)),
     "POLA": POLA(average="uniform", init=Mahalanobis.identity(5)),
     "KernelPOLA": KernelPOLA("rbf", {"gamma": 0.1}),
+    "GCosLA": GCosLA(average=("suffix", 3)),
     "OASIS": OASIS(rank=2, psd=3),
     "DiagonalAROMA": DiagonalAROMA(average="uniform"),
     "FactoredAROMA": FactoredAROMA(average=("suffix", 3)),
@@ -462,7 +463,7 @@ VICTIMS = {
 @pytest.fixture(params=VICTIMS)
 def victim(request):
     learner = VICTIMS[request.param]
-    told = triplets(change=thinned) if hasattr(learner, "n_triplets") else pairs(change=thinned)
+    told = triplets(change=thinned) if hasattr(learner, "n_triplets") else pairs(change=padded)
     return clone(learner).fit(told[:60])
 
 

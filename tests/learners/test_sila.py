@@ -109,14 +109,15 @@ def test_an_uncapped_step_makes_the_margin_one(structure, seed):
 
 
 @pytest.mark.parametrize("d", [1, 7, 12, 13, 40])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_search_is_exact_in_any_dimension(d, dtype, seed):
-    # More rows than are looked at together, one far feature, and rows that occur twice.
+@pytest.mark.parametrize(("dtype", "first"), [(np.float64, 0), (np.float32, 0), (np.float64, 1150)])
+def test_the_search_is_exact_in_any_dimension(d, dtype, first, seed):
+    # More rows than are looked at together, one far feature, and rows that occur twice; or a class
+    # as large as all that are looked at together.
     rng = np.random.default_rng(seed)
     X = (rng.normal(size=(1300, d)) * rng.uniform(0.1, 3, d)).astype(dtype)
     X[::7, 0] += 20
     X[100:110] = X[200:210]
-    y = rng.integers(0, 4, 1300)
+    y = rng.permutation(np.append(rng.integers(0, 4, 1300 - first), np.zeros(first, dtype=int)))
     exact = SiLA(3, n_epochs=1, normalizer=None, step="pa1", C=0.1).fit(X, y)
     plain = SiLA(3, n_epochs=1, normalizer=None, step="pa1", C=0.1, impostors=1300).fit(X, y)
     assert exact.n_updates_ == plain.n_updates_

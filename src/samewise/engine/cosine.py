@@ -71,7 +71,7 @@ class Cosine(Online):
         project = self.psd == "each"
         if project and self.cone.P is None:
             # A typical μ is not known yet; a step takes about the size of A's entries.
-            self.cone._invert(self.store, np.array([float(np.diagonal(self.store.lower).mean())]))
+            self.cone.invert(self.store, np.array([float(np.diagonal(self.store.lower).mean())]))
         trace = Trace.empty(n, d)
         c, Z = np.zeros(n), np.concatenate([block.left, block.right])
         plus, minus = np.zeros((2, n, d))
@@ -111,12 +111,12 @@ class Cosine(Online):
             self.store.add(
                 trace.U[last : last + 1], trace.U[last : last + 1], trace.mu[last : last + 1]
             )
-            self.cone._invert(self.store, np.empty(0))
+            self.cone.invert(self.store, np.empty(0))
         else:
             self.store.add(trace.U[done], trace.U[done], trace.mu[done])
         if project:
             projected = np.flatnonzero(trace.mu[done] > 0)
-            self.cone._follow(self.store, trace, projected, searches, effort)
+            self.cone.follow(self.store, trace, projected, searches, effort)
         rows = np.flatnonzero(trace.tau[done])
         each = np.arange(len(rows))
         trace.terms = [

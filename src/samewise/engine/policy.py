@@ -107,7 +107,7 @@ class Cone:
                 return trace
             self.calm = False
             if self.P is None:
-                self._invert(store, -c[c < 0] * np.sqrt(np.diagonal(K))[c < 0])
+                self.invert(store, -c[c < 0] * np.sqrt(np.diagonal(K))[c < 0])
         assert self.P is not None
         trace = Trace.empty(n, d)
         written = (trace.tau, trace.violation, trace.threshold, trace.mu, trace.U)
@@ -120,7 +120,7 @@ class Cone:
         store.add(V[done], V[done], trace.tau[done] * block.sign[done])
         projected = np.flatnonzero(trace.mu[done])
         store.add(trace.U[projected], trace.U[projected], trace.mu[projected])
-        self._follow(store, trace, projected, searches, effort)
+        self.follow(store, trace, projected, searches, effort)
         self.calm = trace.done == n and searches > 0 and len(projected) == 0
         return trace
 
@@ -163,7 +163,7 @@ class Cone:
             self.ahead = max(self.ahead / 8.0, 1.0)
         return False
 
-    def _invert(self, store: Symmetric, steps: NDArray[np.float64]) -> None:
+    def invert(self, store: Symmetric, steps: NDArray[np.float64]) -> None:
         """P = (M + μ₀I)⁻¹, μ₀ a typical μ: Lanczos needs few steps when μ/μ₀ is near 1."""
         if self.recent:
             self.mu0 = self._typical()
@@ -188,7 +188,7 @@ class Cone:
         """The middle of the recent μ on a logarithmic scale, small ones included."""
         return math.exp(np.quantile(np.log(self.recent), [0.05, 0.5, 0.95]).mean())
 
-    def _follow(
+    def follow(
         self,
         store: Symmetric,
         trace: Trace,
@@ -196,12 +196,13 @@ class Cone:
         searches: int,
         effort: int,
     ) -> None:
+        """Invert P anew where the block has made it old, its μ₀ a bad one, or has broken off."""
         self.since += int(np.count_nonzero(trace.tau))
         self.recent.extend(trace.mu[projected].tolist())
         slow = searches > 0 and effort > 24 * searches and len(self.recent) > 0
         far = slow and abs(math.log(self.mu0 / self._typical())) > math.log(3.0)
         if self.since >= self.REFRESH or far or trace.done < len(trace.tau):
-            self._invert(store, np.empty(0))
+            self.invert(store, np.empty(0))
 
     def _settle(
         self,
@@ -234,7 +235,7 @@ class Cone:
             store.add(trace.U, trace.U, trace.mu)
             if trace.mu[0] > 0:
                 self.recent.append(float(trace.mu[0]))
-        self._invert(store, np.empty(0))
+        self.invert(store, np.empty(0))
         return trace
 
     def state(self) -> State:

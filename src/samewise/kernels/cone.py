@@ -60,7 +60,8 @@ def symv(P: Array, x: Array, y: Array) -> None:
 
 
 @njit(cache=True, fastmath=FAST)
-def _dot(x: Array, y: Array) -> float:
+def dot(x: Array, y: Array) -> float:
+    """xᵀy."""
     total = 0.0
     for k in range(x.shape[0]):
         total += x[k] * y[k]
@@ -68,13 +69,14 @@ def _dot(x: Array, y: Array) -> float:
 
 
 @njit(cache=True, fastmath=FAST)
-def _axpy(a: float, x: Array, y: Array) -> None:
+def axpy(a: float, x: Array, y: Array) -> None:
+    """y += a x."""
     for k in range(x.shape[0]):
         y[k] += a * x[k]
 
 
 @njit(cache=True, fastmath=FAST)
-def _rank_one(P: Array, a: float, x: Array) -> None:
+def rank_one(P: Array, a: float, x: Array) -> None:
     """P += a x xᵀ on the triangle."""
     for i in range(x.shape[0]):
         f = a * x[i]
@@ -84,7 +86,7 @@ def _rank_one(P: Array, a: float, x: Array) -> None:
 
 
 @njit(cache=True, fastmath=FAST)
-def _rank_two(P: Array, a: float, x: Array, c: float, z: Array) -> None:
+def rank_two(P: Array, a: float, x: Array, c: float, z: Array) -> None:
     """P += a x xᵀ + c z zᵀ on the triangle, in one pass."""
     for i in range(x.shape[0]):
         f, g = a * x[i], c * z[i]
@@ -166,14 +168,14 @@ def negative_eigenpair(
         if k == 0:
             for r in range(d):
                 Q[MAX_LANCZOS + 1, r] = norm_v * w[r]
-        alpha[k] = _dot(Q[k], w)
-        _axpy(-alpha[k], Q[k], w)
+        alpha[k] = dot(Q[k], w)
+        axpy(-alpha[k], Q[k], w)
         if k > 0:
-            _axpy(-beta[k - 1], Q[k - 1], w)
+            axpy(-beta[k - 1], Q[k - 1], w)
         # Once more against all: the residual below is exact only in an orthonormal basis.
         for j in range(k + 1):
-            _axpy(-_dot(Q[j], w), Q[j], w)
-        beta[k] = math.sqrt(_dot(w, w))
+            axpy(-dot(Q[j], w), Q[j], w)
+        beta[k] = math.sqrt(dot(w, w))
         exact = beta[k] <= 1e-14 * alpha[0] or k + 1 == d
         if exact:
             beta[k] = 0.0
@@ -214,15 +216,52 @@ def negative_eigenpair(
                     y += beta[i - 1] * h[i - 1]
                 if i + 1 < k:
                     y += beta[i] * h[i + 1]
-                _axpy(y, Q[i], u)
-            _axpy(tail, Q[k], u)
-            length = math.sqrt(_dot(u, u))
+                axpy(y, Q[i], u)
+            axpy(tail, Q[k], u)
+            length = math.sqrt(dot(u, u))
             for r in range(d):
                 u[r] /= length
             return k, mu
         if exact:
             return -1, mu
     return -1, mu
+
+
+@njit(cache=True)
+def split(x: Array, y: Array, xx: float, yy: float, side: float, g: Array, h: Array) -> float:
+    """±(xyᵀ + yxᵀ)/2 = ggᵀ − hhᵀ with g·h = 0, from xx = ‖x‖² and yy = ‖y‖², both positive.
+
+    g, h = (αx ± y/α)/2, α² = ‖y‖/‖x‖; for side −1 in the other order. Returns α.
+    """
+    alpha = math.sqrt(math.sqrt(yy / xx))
+    for r in range(x.shape[0]):
+        g[r] = 0.5 * (alpha * x[r] + side * y[r] / alpha)
+        h[r] = 0.5 * (alpha * x[r] - side * y[r] / alpha)
+    return alpha
+
+
+@njit(cache=True)
+def rank_two_step(
+    P: Array, mu0: float, c: float, g: Array, h: Array, guess: float, Q: Array, u: Array
+) -> tuple[int, float]:
+    """The negative eigenvalue −μ of M + c (ggᵀ − hhᵀ) and its eigenvector u, as for one vector.
+
+    c > 0. P follows to M + c (ggᵀ − hhᵀ) + μ uuᵀ, unless the search fails (steps = −1).
+    """
+    Ph, other = Q[MAX_LANCZOS + 1], Q[MAX_LANCZOS + 2]
+    symv(P, g, other)
+    rank_one(P, -c / (1.0 + c * dot(g, other)), other)
+    steps, mu = negative_eigenpair(P, mu0, h, dot(h, h), c, guess, Q, u)
+    if steps < 0:
+        return steps, mu
+    if mu > 0.0:
+        symv(P, u, other)
+        up = -mu / (1.0 + mu * dot(u, other))
+        axpy(up * dot(other, h), other, Ph)
+        rank_two(P, up, other, c / (1.0 - c * dot(h, Ph)), Ph)
+    else:
+        rank_one(P, c / (1.0 - c * dot(h, Ph)), Ph)
+    return steps, mu
 
 
 @njit(cache=True)
@@ -291,15 +330,15 @@ def recursion(
             u = U[i]
             symv(P, u, Pu)
             # First + μ u uᵀ, then − τ v vᵀ: the other order may pass through a singular matrix.
-            up = -mu[i] / (1.0 + mu[i] * _dot(u, Pu))
-            _axpy(up * _dot(Pu, v), Pu, Pv)
-            down = -c / (1.0 + c * _dot(v, Pv))
-            _rank_two(P, up, Pu, down, Pv)
+            up = -mu[i] / (1.0 + mu[i] * dot(u, Pu))
+            axpy(up * dot(Pu, v), Pu, Pv)
+            down = -c / (1.0 + c * dot(v, Pv))
+            rank_two(P, up, Pu, down, Pv)
             for j in range(i + 1, n):
-                along = _dot(V[j], u)
+                along = dot(V[j], u)
                 score[j] += mu[i] * along * along
         else:
-            _rank_one(P, -c / (1.0 + c * _dot(v, Pv)), Pv)
+            rank_one(P, -c / (1.0 + c * dot(v, Pv)), Pv)
         for j in range(i + 1, n):
             score[j] += c * K[i, j]
         b = max(b + t * offset[i], floor)

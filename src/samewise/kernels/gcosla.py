@@ -6,7 +6,7 @@ and the inner products of the rows. A step adds c S, S = (xx'ᵀ + x'xᵀ)/2 = p
     p = (αx + x'/α)/2,   m = (αx − x'/α)/2,   α² = ‖x'‖/‖x‖,   p·m = 0,
 
 so that from A ⪰ 0 one of the two only adds, and the other is a subtraction with at most one
-negative eigenvalue, which `cone.negative_eigenpair` finds.
+negative eigenvalue, which `cone.rank_two_step` finds.
 """
 
 from __future__ import annotations
@@ -19,15 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import get_blas_funcs
 
 from samewise._typing import Array
-from samewise.kernels.cone import (
-    MAX_LANCZOS,
-    _axpy,
-    _dot,
-    _rank_one,
-    _rank_two,
-    negative_eigenpair,
-    symv,
-)
+from samewise.kernels.cone import MAX_LANCZOS, dot, rank_one, rank_two_step, split, symv
 from samewise.kernels.steps import ROUNDING
 
 __all__ = ["recursion", "scores"]
@@ -75,8 +67,8 @@ def recursion(
     done, b, searches, Lanczos steps in all, whether the last pair's eigenpair is yet to be found).
     """
     gamma, beta = margins
-    n, d = len(y), Z.shape[1]
-    Pg, Ph, Pu = np.empty(d), Q[MAX_LANCZOS + 1], Q[MAX_LANCZOS + 2]
+    n = len(y)
+    Pg = Q[MAX_LANCZOS + 2]
     searches, effort, updates = 0, 0, 0
     for i in range(n):
         threshold[i] = b
@@ -108,34 +100,22 @@ def recursion(
         if a == 0.0:
             continue
         tau[i], c[i] = a, abs(signed)
-        alpha = math.sqrt(math.sqrt(ky / kx))
         side = 1.0 if signed > 0 else -1.0
-        g, h = plus[i], minus[i]
-        for r in range(d):
-            g[r] = 0.5 * (alpha * Z[i, r] + side * Z[n + i, r] / alpha)
-            h[r] = 0.5 * (alpha * Z[i, r] - side * Z[n + i, r] / alpha)
-        sq = _dot(h, h)
-        if project:
-            symv(P, g, Pg)
-            _rank_one(P, -c[i] / (1.0 + c[i] * _dot(g, Pg)), Pg)
+        alpha = split(Z[i], Z[n + i], kx, ky, side, plus[i], minus[i])
+        sq = dot(minus[i], minus[i])
         if project and sq > 1e-28 * (kx + ky):
             # Rayleigh: −μ ≤ the quotient of A + c (ggᵀ − hhᵀ) at h, which is orthogonal to g.
             inner = 0.25 * (alpha * alpha * xx + yy / (alpha * alpha) - 2.0 * side * xy)
             guess = c[i] * sq - inner / sq
-            steps, found = negative_eigenpair(P, mu0, h, sq, c[i], guess, Q, U[i])
+            steps, found = rank_two_step(P, mu0, c[i], plus[i], minus[i], guess, Q, U[i])
             searches += 1
             if steps < 0:
                 return i + 1, b, searches, effort + MAX_LANCZOS, True
             effort += steps
             mu[i] = found
-            if found > 0.0:
-                u = U[i]
-                symv(P, u, Pu)
-                up = -found / (1.0 + found * _dot(u, Pu))
-                _axpy(up * _dot(Pu, h), Pu, Ph)
-                _rank_two(P, up, Pu, _share(c[i], h, Ph), Ph)
-            else:
-                _rank_one(P, _share(c[i], h, Ph), Ph)
+        elif project:
+            symv(P, plus[i], Pg)
+            rank_one(P, -c[i] / (1.0 + c[i] * dot(plus[i], Pg)), Pg)
         half = 0.5 * signed
         for j in range(i + 1, n):
             left_x, left_y = K[j, i], K[j, n + i]
@@ -145,7 +125,7 @@ def recursion(
             score[2, j] += half * (left_x * right_y + left_y * right_x)
         if mu[i] > 0.0:
             for j in range(i + 1, n):
-                left, right = _dot(Z[j], U[i]), _dot(Z[n + j], U[i])
+                left, right = dot(Z[j], U[i]), dot(Z[n + j], U[i])
                 score[0, j] += mu[i] * left * left
                 score[1, j] += mu[i] * right * right
                 score[2, j] += mu[i] * left * right
@@ -153,9 +133,3 @@ def recursion(
         if updates == max_updates:
             return i + 1, b, searches, effort, False
     return n, b, searches, effort, False
-
-
-@njit(cache=True)
-def _share(c: float, h: Array, Ph: Array) -> float:
-    """The factor in (P⁻¹ − c hhᵀ)⁻¹ = P + share · Ph Phᵀ."""
-    return c / (1.0 - c * _dot(h, Ph))

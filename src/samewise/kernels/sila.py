@@ -9,8 +9,9 @@ scaled to unit variance, u·x_l = u·x̄ + v·z_l, and the first few of them say
 
     v·z_l ≤ Σ_{f<r} v_f z_lf + ‖v_{f≥r}‖ ‖z_{l,f≥r}‖.
 
-The right-hand side is computed in float32, a dozen coordinates at a time, with a margin for
-rounding; only the few rows that it leaves in question are scored, in float64.
+The right-hand side is computed in float32, a dozen coordinates at a time and for two examples at
+once, with a margin for rounding; only the few rows that it leaves in question are scored, in
+float64.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.cone import MAX_LANCZOS, axpy, dot, rank_two_step, split
 from samewise.kernels.rank_one import FAST
 from samewise.kernels.steps import step_size
 
@@ -34,9 +36,12 @@ CHUNK = 12
 WIDTH = 1024
 """Rows looked at together (python -m benchmarks sila)."""
 
+KRYLOV = MAX_LANCZOS + 3
+
 Mask = NDArray[np.uint8]
 Rows = tuple[NDArray[Any], NDArray[Any], Array]
 Screen = tuple[Array, Array, Array, float]
+Work = tuple[Array, Array, Array, Array, Mask, NDArray[np.uint64], NDArray[Any]]
 
 
 class Whitened(NamedTuple):
@@ -129,12 +134,6 @@ def _add_row(rows: Rows, i: int, c: float, out: Array) -> None:
         out[at] += c * data[k]
 
 
-@njit(cache=True, fastmath=FAST)
-def _axpy(c: float, x: Array, y: Array) -> None:
-    for k in range(x.shape[0]):
-        y[k] += c * x[k]
-
-
 @njit(cache=True)
 def _image(A: Array, x: Array, structure: int, u: Array) -> None:
     """u = Aᵀx."""
@@ -145,7 +144,7 @@ def _image(A: Array, x: Array, structure: int, u: Array) -> None:
     u[:] = 0.0
     for k in range(x.shape[0]):
         if x[k] != 0.0:
-            _axpy(x[k], A[k], u)
+            axpy(x[k], A[k], u)
 
 
 @njit(cache=True)
@@ -174,57 +173,50 @@ def _try(
 
 
 @njit(cache=True, fastmath=FAST)
-def _bounds(
-    block: Array, c: int, v: Array, t: Array, limit: float, bound: Array, mask: Mask
-) -> None:
-    """bound = Σ v_f z_f over the first c + 1 chunks, + t_c · the norm of what lies beyond.
+def _bounds(z: Array, v: Array, beyond: Array, limits: Array, sums: Array, mask: Mask) -> None:
+    """Add Σ v_f z_f over a chunk to the sums; mask says where the bound reaches the limit.
 
-    mask says where it reaches the limit.
+    Everything comes twice, for two examples that share the reading of z.
     """
-    f = c * CHUNK
-    v0, v1, v2, v3 = v[f], v[f + 1], v[f + 2], v[f + 3]
-    v4, v5, v6, v7 = v[f + 4], v[f + 5], v[f + 6], v[f + 7]
-    v8, v9, va, vb = v[f + 8], v[f + 9], v[f + 10], v[f + 11]
-    z = block[c * (CHUNK + 1) * WIDTH : (c + 1) * (CHUNK + 1) * WIDTH]
-    beyond = t[c]
-    if c == 0:
-        for j in range(WIDTH):
-            own = v0 * z[j] + v1 * z[WIDTH + j] + v2 * z[2 * WIDTH + j] + v3 * z[3 * WIDTH + j]
-            own += v4 * z[4 * WIDTH + j] + v5 * z[5 * WIDTH + j]
-            own += v6 * z[6 * WIDTH + j] + v7 * z[7 * WIDTH + j]
-            own += v8 * z[8 * WIDTH + j] + v9 * z[9 * WIDTH + j]
-            own += va * z[10 * WIDTH + j] + vb * z[11 * WIDTH + j]
-            reached = own + beyond * z[12 * WIDTH + j]
-            bound[j] = reached
-            mask[j] = reached >= limit
-        return
-    before = t[c - 1]
-    tail = block[c * (CHUNK + 1) * WIDTH - WIDTH : c * (CHUNK + 1) * WIDTH]
+    v0, v1, v2, v3, v4, v5 = v[0, 0], v[0, 1], v[0, 2], v[0, 3], v[0, 4], v[0, 5]
+    v6, v7, v8, v9, va, vb = v[0, 6], v[0, 7], v[0, 8], v[0, 9], v[0, 10], v[0, 11]
+    w0, w1, w2, w3, w4, w5 = v[1, 0], v[1, 1], v[1, 2], v[1, 3], v[1, 4], v[1, 5]
+    w6, w7, w8, w9, wa, wb = v[1, 6], v[1, 7], v[1, 8], v[1, 9], v[1, 10], v[1, 11]
+    beyond_v, beyond_w = beyond[0], beyond[1]
+    limit_v, limit_w = limits[0], limits[1]
+    sum_v, sum_w, mask_v, mask_w = sums[0], sums[1], mask[0], mask[1]
     for j in range(WIDTH):
-        bound[j] -= before * tail[j]
-    for j in range(WIDTH):
-        own = v0 * z[j] + v1 * z[WIDTH + j] + v2 * z[2 * WIDTH + j] + v3 * z[3 * WIDTH + j]
-        own += v4 * z[4 * WIDTH + j] + v5 * z[5 * WIDTH + j]
-        own += v6 * z[6 * WIDTH + j] + v7 * z[7 * WIDTH + j]
-        own += v8 * z[8 * WIDTH + j] + v9 * z[9 * WIDTH + j]
-        own += va * z[10 * WIDTH + j] + vb * z[11 * WIDTH + j]
-        reached = bound[j] + own + beyond * z[12 * WIDTH + j]
-        bound[j] = reached
-        mask[j] = reached >= limit
+        z0, z1, z2, z3 = z[j], z[WIDTH + j], z[2 * WIDTH + j], z[3 * WIDTH + j]
+        z4, z5, z6 = z[4 * WIDTH + j], z[5 * WIDTH + j], z[6 * WIDTH + j]
+        z7, z8, z9 = z[7 * WIDTH + j], z[8 * WIDTH + j], z[9 * WIDTH + j]
+        za, zb, rest = z[10 * WIDTH + j], z[11 * WIDTH + j], z[12 * WIDTH + j]
+        p = sum_v[j] + v0 * z0 + v1 * z1 + v2 * z2 + v3 * z3 + v4 * z4 + v5 * z5
+        p += v6 * z6 + v7 * z7 + v8 * z8 + v9 * z9 + va * za + vb * zb
+        q = sum_w[j] + w0 * z0 + w1 * z1 + w2 * z2 + w3 * z3 + w4 * z4 + w5 * z5
+        q += w6 * z6 + w7 * z7 + w8 * z8 + w9 * z9 + wa * za + wb * zb
+        sum_v[j] = p
+        sum_w[j] = q
+        mask_v[j] = p + beyond_v * rest >= limit_v
+        mask_w[j] = q + beyond_w * rest >= limit_w
 
 
 @njit(cache=True)
 def _marked(
     mask: Mask, words: NDArray[np.uint64], start: int, stop: int, chosen: NDArray[Any]
 ) -> int:
-    """Places marked outside of start … stop, found eight at a time; returns how many."""
+    """Places marked outside of start … stop, looked for 64 at a time; returns how many."""
     count = 0
-    for word in range(words.shape[0]):
-        if words[word] != 0:
-            for j in range(8 * word, 8 * word + 8):
-                if mask[j] and not start <= j < stop:
-                    chosen[count] = j
-                    count += 1
+    for word in range(0, words.shape[0], 8):
+        some = np.uint64(0)
+        for q in range(8):
+            some |= words[word + q]
+        if some != 0:
+            for place in range(word, word + 8):
+                if words[place] != 0 and not start <= 8 * place <= stop - 8:
+                    for j in range(8 * place, 8 * place + 8):
+                        if mask[j] and not start <= j < stop:
+                            chosen[count] = j
+                            count += 1
     return count
 
 
@@ -233,55 +225,63 @@ def _screened(
     rows: Rows,
     u: Array,
     screen: Screen,
-    start: int,
-    stop: int,
+    own: NDArray[Any],
+    k: NDArray[Any],
     values: Array,
     found: NDArray[Any],
-    work: tuple[Array, Array, Array, Mask, NDArray[np.uint64], NDArray[Any]],
+    work: Work,
 ) -> int:
-    """The largest u·x_l outside of start … stop, added to what `found` holds already.
+    """The largest u·x_l outside of each example's own stretch, for one or two examples.
 
-    Returns how many rows were scored.
+    They are added to what `found` holds already. Returns how many rows were scored.
     """
     Z, to_v, mean, longest = screen
-    v, t, bound, mask, words, chosen = work
+    v, t, limits, sums, mask, words, chosen = work
     data = rows[2]
-    d, n = u.shape[0], rows[0].shape[0] - 1
-    n_chunks = t.shape[0]
-    k = values.shape[0]
-    center, size_u, size_v = 0.0, 0.0, 0.0
-    v[:] = 0.0
-    for f in range(d):
-        total = 0.0
-        for m in range(d):
-            total += to_v[f, m] * u[m]
-        v[f] = total
-        center += u[f] * mean[f]
-        size_u += u[f] * u[f]
-        size_v += total * total
-    rest = 0.0
-    for c in range(n_chunks - 1, -1, -1):
-        t[c] = math.sqrt(rest)
-        for f in range(c * CHUNK, (c + 1) * CHUNK):
-            rest += v[f] * v[f]
-    # Rounding: of float32 in every product and sum, of float64 in z and x̄ themselves.
-    slack = (4 * d + 64) * 6e-8 * math.sqrt(size_v) * longest + 1e-13 * math.sqrt(size_u)
-    scored = 0
+    d, n = u.shape[1], rows[0].shape[0] - 1
+    n_chunks, n_asked = t.shape[0], own.shape[0]
+    v[:], limits[:] = 0.0, np.inf
+    offset = np.zeros(2)
+    for e in range(n_asked):
+        size_u, size_v = 0.0, 0.0
+        for f in range(d):
+            total = 0.0
+            for m in range(d):
+                total += to_v[f, m] * u[e, m]
+            v[f // CHUNK, e, f % CHUNK] = total
+            offset[e] += u[e, f] * mean[f]
+            size_u += u[e, f] * u[e, f]
+            size_v += total * total
+        rest = 0.0
+        for c in range(n_chunks - 1, -1, -1):
+            t[c, e] = math.sqrt(rest)
+            for f in range(CHUNK):
+                rest += v[c, e, f] * v[c, e, f]
+        # Rounding: of float32 in every product and sum, of float64 in z and x̄ themselves.
+        offset[e] += (4 * d + 64) * 6e-8 * math.sqrt(size_v) * longest + 1e-13 * math.sqrt(size_u)
+    count = np.zeros(2, dtype=np.int64)
+    scored, own_from, own_to = 0, own[:, 0].max(), own[:, 1].min()
     for lo in range(0, n, WIDTH):
-        if lo >= start and lo + WIDTH <= stop:
+        if own_from <= lo and lo + WIDTH <= own_to:
             continue
-        count = 0
+        sums[:] = 0.0
         for c in range(n_chunks):
-            limit: Any = np.float32(values[k - 1] - center - slack)
-            _bounds(Z[lo // WIDTH], c, v, t, limit, bound, mask)
-            count = _marked(mask, words, start - lo, stop - lo, chosen)
-            if 8 * count <= WIDTH:
+            for e in range(n_asked):
+                limits[e] = values[e, k[e] - 1] - offset[e]
+            z = Z[lo // WIDTH, c * (CHUNK + 1) * WIDTH : (c + 1) * (CHUNK + 1) * WIDTH]
+            _bounds(z, v[c], t[c], limits, sums, mask)
+            for e in range(n_asked):
+                start, stop = own[e, 0] - lo, own[e, 1] - lo
+                count[e] = _marked(mask[e], words[e], start, stop, chosen[e])
+            if 8 * max(count[0], count[1]) <= WIDTH:
                 break
-        scored += count
-        for j in range(count):
-            at = lo + chosen[j]
-            if at < n:
-                _insert(_product(data, at * d, u), at, values, found)
+        for e in range(n_asked):
+            scored += count[e]
+            for j in range(count[e]):
+                at = lo + chosen[e, j]
+                if at < n:
+                    s = _product(data, at * d, u[e])
+                    _insert(s, at, values[e, : k[e]], found[e, : k[e]])
     return scored
 
 
@@ -320,50 +320,63 @@ def advance(
     d = W.shape[1]
     n = rows[0].shape[0] - 1
     k_most = targets.shape[1]
-    x, u = np.zeros(d), np.empty(d)
-    values, found = np.empty(k_most), np.empty(k_most, dtype=np.int64)
     n_chunks = screen[0].shape[1] // ((CHUNK + 1) * WIDTH)
-    mask = np.zeros(WIDTH, dtype=np.uint8)
+    # Two examples are searched for at a time; the second again, if the first one moves A.
+    xs, us, ks = np.zeros((2, d)), np.empty((2, d)), np.zeros(2, dtype=np.int64)
+    values, found = np.empty((2, k_most)), np.empty((2, k_most), dtype=np.int64)
+    mask = np.zeros((2, WIDTH), dtype=np.uint8)
     work = (
-        np.zeros(n_chunks * CHUNK, dtype=np.float32),
-        np.zeros(n_chunks, dtype=np.float32),
-        np.empty(WIDTH, dtype=np.float32),
+        np.zeros((n_chunks, 2, CHUNK), dtype=np.float32),
+        np.zeros((n_chunks, 2), dtype=np.float32),
+        np.zeros(2, dtype=np.float32),
+        np.empty((2, WIDTH), dtype=np.float32),
         mask,
         mask.view(np.uint64),
-        np.empty(WIDTH, dtype=np.int64),
+        np.empty((2, WIDTH), dtype=np.int64),
     )
-    scored = 0
+    # The first projection is made by an eigendecomposition, the others from it.
+    wide = d if psd and structure != DIAGONAL else 0
+    P, mu0, gh, Q = np.empty((wide, wide)), 0.0, np.empty((2, wide)), np.empty((KRYLOV, wide))
+    scored, e, ready = 0, 0, 0
     for i in range(asked.shape[0]):
-        start, stop = own[i, 0], own[i, 1]
-        k = 0
-        while k < k_most and targets[i, k] >= 0:
-            k += 1
-        x[:] = 0.0
-        _add_row(rows, asked[i], 1.0, x)
-        _image(A, x, structure, u)
+        if ready == 0:
+            e, ready = 0, min(2 if n_chunks else 1, asked.shape[0] - i)
+            values[:], found[:] = -np.inf, n
+            for a in range(ready):
+                ks[a] = 0
+                while ks[a] < k_most and targets[i + a, ks[a]] >= 0:
+                    ks[a] += 1
+                xs[a] = 0.0
+                _add_row(rows, asked[i + a], 1.0, xs[a])
+                _image(A, xs[a], structure, us[a])
+            if n_chunks:
+                for a in range(ready):
+                    top, best = values[a, : ks[a]], found[a, : ks[a]]
+                    _try(rows, us[a], seeds[asked[i + a]], top, best)
+                    for q in range(ks[a]):
+                        _try(rows, us[a], seeds[targets[i + a, q]], top, best)
+                near = own[i : i + ready]
+                scored += _screened(rows, us, screen, near, ks, values, found, work)
+                for a in range(ready):
+                    seeds[asked[i + a], : ks[a]] = found[a, : ks[a]]
+        k, x, u = ks[e], xs[e], us[e]
+        top, best = values[e, :k], found[e, :k]
         margin = 0.0
         for q in range(k):
             s = _dot(rows, targets[i, q], u)
             margin += s * target_inverse[i, q] if target_inverse.shape[0] else s
-        top, best = values[:k], found[:k]
-        top[:], best[:] = -np.inf, n
         if pool.shape[0]:
             for j in range(pool.shape[1]):
                 at = pool[i, j]
                 if at >= 0:
                     s = _dot(rows, at, u)
                     _insert(s * inverse[i, j] if inverse.shape[0] else s, at, top, best)
-        elif n_chunks:
-            _try(rows, u, seeds[asked[i]], top, best)
-            for q in range(k):
-                _try(rows, u, seeds[targets[i, q]], top, best)
-            scored += _screened(rows, u, screen, start, stop, top, best, work)
-            seeds[asked[i], :k] = best
-        else:
+        elif n_chunks == 0:
             for at in range(n):
-                if not start <= at < stop:
+                if not own[i, 0] <= at < own[i, 1]:
                     s = _dot(rows, at, u)
                     _insert(s * inverse[i, at] if inverse.shape[0] else s, at, top, best)
+        e, ready = e + 1, ready - 1
         for q in range(k):
             margin -= top[q]
         violation[i] = wanted - margin
@@ -387,9 +400,13 @@ def advance(
             if gain > 0.0:
                 tau[i] = step_size(violation[i], gain, 1.0, cap, relax, signed, 0.0)
         if tau[i] != 0.0:
+            ready = 0
             _move(A, tau[i], x, w, structure, psd)
-            if psd:
-                mu[i] = _project(A, structure, U[i])
+            if psd and structure == DIAGONAL:
+                mu[i] = _clip(A, U[i])
+            elif psd:
+                c = 2.0 * tau[i] if structure == SYMMETRIC else tau[i]
+                mu[i], mu0 = _project(A, c, x, w, P, mu0, Q, gh, U[i])
     return scored
 
 
@@ -428,30 +445,54 @@ def _move(A: Array, tau: float, x: Array, w: Array, structure: int, psd: bool) -
     c = 0.5 * tau if structure == FULL and psd else tau
     for m in range(d):
         if x[m] != 0.0:
-            _axpy(c * x[m], w, A[m])
+            axpy(c * x[m], w, A[m])
         if both and w[m] != 0.0:
-            _axpy(c * w[m], x, A[m])
+            axpy(c * w[m], x, A[m])
 
 
 @njit(cache=True)
-def _project(A: Array, structure: int, u: Array) -> float:
-    """A becomes P_S(A), by adding μ u uᵀ (u on the diagonal); returns μ.
+def _clip(A: Array, u: Array) -> float:
+    """A diagonal A becomes P_S(A), by adding μ u; returns μ."""
+    moved = 0.0
+    for k in range(u.shape[0]):
+        u[k] = max(-A[0, k], 0.0)
+        if u[k] > 0.0:
+            A[0, k] = 0.0
+            moved = 1.0
+    return moved
 
-    A was positive semi-definite before a step with one negative eigenvalue: it has at most one too.
+
+@njit(cache=True)
+def _project(
+    A: Array, c: float, x: Array, w: Array, P: Array, mu0: float, Q: Array, gh: Array, u: Array
+) -> tuple[float, float]:
+    """A, which has moved by c (xwᵀ + wxᵀ)/2, becomes P_S(A), by adding μ uuᵀ; returns μ and μ₀.
+
+    It was positive semi-definite before, so that it has at most one negative eigenvalue. P is
+    (A + μ₀I)⁻¹ of then and of now; with μ₀ = 0 it is not known yet.
     """
-    if structure == DIAGONAL:
-        moved = False
-        for k in range(u.shape[0]):
-            u[k] = max(-A[0, k], 0.0)
-            if u[k] > 0.0:
-                A[0, k] = 0.0
-                moved = True
-        return 1.0 if moved else 0.0
-    eigenvalues, vectors = np.linalg.eigh(A)
-    if eigenvalues[0] >= 0.0:
-        return 0.0
-    for k in range(u.shape[0]):
-        u[k] = vectors[k, 0]
-    for k in range(u.shape[0]):
-        _axpy(-eigenvalues[0] * u[k], u, A[k])
-    return -eigenvalues[0]
+    xx, ww = dot(x, x), dot(w, w)
+    if xx * ww == 0.0:
+        return 0.0, mu0
+    steps, mu, d = -1, 0.0, x.shape[0]
+    g, h = gh[0], gh[1]
+    split(x, w, xx, ww, 1.0, g, h)
+    if mu0 > 0.0 and dot(h, h) > 1e-28 * (xx + ww):
+        guess = 0.0
+        for k in range(d):
+            guess -= h[k] * dot(A[k], h)
+        steps, mu = rank_two_step(P, mu0, c, g, h, guess / dot(h, h), Q, u)
+    if steps < 0:
+        eigenvalues, vectors = np.linalg.eigh(A)
+        mu = max(-eigenvalues[0], 0.0)
+        u[:] = vectors[:, 0]
+    if mu > 0.0:
+        for k in range(d):
+            axpy(mu * u[k], u, A[k])
+    if steps < 0:
+        # Too small a shift would leave P to rounding.
+        if mu > 1e-3 * c * math.sqrt(xx * ww):
+            mu0 = mu
+        if mu0 > 0.0:
+            P[:] = np.linalg.inv(A + mu0 * np.eye(d))
+    return mu, mu0

@@ -16,7 +16,7 @@ from samewise.kernels import normalizers
 from samewise.kernels.pairwise import all_dots, row_slices
 from samewise.search.hits import hits_and_misses
 
-__all__ = ["BaseSimilarity"]
+__all__ = ["BaseSimilarity", "refuse_zero", "rows_for"]
 
 Normalizer = str | Callable[[Matrix, Matrix], Array] | None
 BLOCK_BYTES = 8 * 2**20
@@ -44,14 +44,11 @@ class BaseSimilarity:
     """
 
     def __init__(self, X: Matrix, labels: Indices, normalizer: Normalizer) -> None:
-        _check(X, normalizer)
         self._normalizer = normalizer
         self.order = np.argsort(labels, kind="stable")
         self.labels = np.asarray(labels)[self.order]
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(labels))])
-        self.rows = X[self.order]
-        if normalizer == "cosine":
-            self.rows = normalize(self.rows, copy=False)
+        self.rows = rows_for(normalizer, X)[self.order]
 
     @property
     def splits(self) -> bool:
@@ -98,10 +95,13 @@ class BaseSimilarity:
             found[start:stop] = np.where(hits >= 0, hits + start, -1)
         return found
 
+    def nearest(self, k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The k nearest of the same class and of the others, as places; −1 for fewer."""
+        return hits_and_misses(self._blocks(0, len(self.order)), self.labels, k)
+
     def pool(self, m: int) -> NDArray[np.intp]:
         """The m nearest of the other classes of each row, as rising places; −1 for fewer."""
-        found = hits_and_misses(self._blocks(0, len(self.order)), self.labels, m)[1]
-        n = len(self.order)
+        found, n = self.nearest(m)[1], len(self.order)
         rising = np.sort(np.where(found >= 0, found, n), axis=1)
         return np.where(rising < n, rising, -1)
 
@@ -131,10 +131,10 @@ class BaseSimilarity:
         )
 
 
-def _check(X: Matrix, normalizer: Normalizer) -> None:
-    """Refuse rows for which a named base similarity is undefined."""
+def rows_for(normalizer: Normalizer, X: Matrix) -> Matrix:
+    """X, with unit rows for a cosine; refused where a named base similarity is undefined."""
     if not isinstance(normalizer, str):
-        return
+        return X
     values = X.data if sp.issparse(X) else X
     if normalizer != "cosine" and np.min(values, initial=0) < 0:
         raise InvalidInputError(
@@ -142,12 +142,20 @@ def _check(X: Matrix, normalizer: Normalizer) -> None:
             f"{np.min(values):.3g}; shift or scale the features, or use normalizer='cosine'."
         )
     sizes = normalizers.sizes(normalizer, X)
-    if not sizes.all():
-        zero = np.flatnonzero(sizes == 0)
-        shown = ", ".join(map(str, zero[:5])) + (", …" if len(zero) > 5 else "")
-        raise DegenerateInputError(
-            f"X has zero rows, for which the {normalizer} normalizer leaves the similarity "
-            f"undefined (rows {shown}); leave them out, or use normalizer=None."
-        )
+    refuse_zero(
+        np.flatnonzero(sizes == 0),
+        f"for which the {normalizer} normalizer leaves the similarity undefined",
+        ", or use normalizer=None",
+    )
     if not np.isfinite(sizes).all():
         raise InvalidInputError("X holds values whose squares overflow; scale the features down.")
+    return normalize(X) if normalizer == "cosine" else X
+
+
+def refuse_zero(rows: Indices, why: str, instead: str = "") -> None:
+    """Refuse zero rows, if there are any."""
+    if len(rows):
+        shown = ", ".join(map(str, rows[:5])) + (", …" if len(rows) > 5 else "")
+        raise DegenerateInputError(
+            f"X has zero rows, {why} (rows {shown}); leave them out{instead}."
+        )

@@ -18,12 +18,13 @@ from samewise.engine.cosine import Cosine
 from samewise.engine.online import Online, chunks
 from samewise.engine.policy import Policy, checked_psd
 from samewise.engine.stores import Symmetric
-from samewise.exceptions import DegenerateInputError, InvalidInputError
+from samewise.exceptions import InvalidInputError
 from samewise.files.state import FLOATS, Saved, State
 from samewise.forms import GeneralizedCosine
 from samewise.kernels.pairwise import squared_norms
 from samewise.kernels.psd import project
 from samewise.learners.base import OnlineLearner
+from samewise.learners.base_similarity import refuse_zero
 from samewise.learners.labels import numbered
 from samewise.learners.per_class import PerClass
 from samewise.supervision import Pairs
@@ -345,9 +346,4 @@ class GCosLA(PerClass, OnlineLearner):
 
 
 def _refuse_zero(X: Matrix, rows: NDArray[Any]) -> None:
-    zero = rows[squared_norms(X)[rows] == 0]
-    if len(zero):
-        shown = ", ".join(map(str, zero[:5])) + (", …" if len(zero) > 5 else "")
-        raise DegenerateInputError(
-            f"X has zero rows, which have no cosine (rows {shown}); leave them out."
-        )
+    refuse_zero(rows[squared_norms(X)[rows] == 0], "which have no cosine")

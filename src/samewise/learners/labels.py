@@ -1,8 +1,10 @@
-"""What learners from hits and misses ask of labels, and what they say of small classes."""
+"""What learners from hits and misses share: labels, small classes, and fits that are refused."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 
-__all__ = ["numbered", "unit", "warn_of_small_classes"]
+__all__ = ["numbered", "unchanged_before", "unit", "warn_of_small_classes"]
+
+
+@contextmanager
+def unchanged_before(last: str, learner: Any) -> Iterator[None]:
+    """What ends a fit before its attribute `last` is set leaves the learner as it was."""
+    before = vars(learner).copy()
+    try:
+        yield
+    except BaseException:
+        if vars(learner).get(last) is before.get(last):
+            vars(learner).clear()
+            vars(learner).update(before)
+        raise
 
 
 def numbered(y: NDArray[Any], owner: str) -> tuple[NDArray[Any], Indices]:

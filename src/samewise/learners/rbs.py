@@ -16,7 +16,7 @@ from samewise.kernels import normalizers
 from samewise.kernels.pairwise import dense
 from samewise.kernels.psd import project
 from samewise.learners.contrasts import ContrastLearner, Contrasts
-from samewise.learners.labels import unit, warn_of_small_classes
+from samewise.learners.labels import unchanged_before, unit, warn_of_small_classes
 
 __all__ = ["RBS"]
 
@@ -113,8 +113,7 @@ class RBS(ContrastLearner):
         y : array of shape (n,)
             Class labels.
         """
-        before = vars(self).copy()
-        try:
+        with unchanged_before("margin_", self):
             told = self._contrasts(X, y)
             Z = self._sum(told)
             warn_of_small_classes(told.labels, self.n_neighbors, stacklevel=3)
@@ -122,10 +121,6 @@ class RBS(ContrastLearner):
             matrix = np.diag(A) if A.ndim == 1 else A
             self.metric_ = NormalizedBilinear(matrix, self.normalizer)
             self.margin_ = float(np.sum(A * Z))
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def _sum(self, told: Contrasts) -> Array:

@@ -21,7 +21,7 @@ from samewise.kernels import normalizers
 from samewise.kernels.manhattan import manhattan
 from samewise.kernels.pairwise import row_slices
 from samewise.kernels.psd import project
-from samewise.learners.labels import numbered, unit, warn_of_small_classes
+from samewise.learners.labels import numbered, unchanged_before, unit, warn_of_small_classes
 from samewise.search.hits import hits_and_misses
 
 __all__ = ["Relief"]
@@ -161,13 +161,8 @@ class Relief(BaseEstimator):
         y : array of shape (n,)
             Class labels.
         """
-        before = vars(self).copy()
-        try:
+        with unchanged_before("metric_", self):
             self._fit(X, y)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def _fit(self, X: Any, y: Any) -> None:

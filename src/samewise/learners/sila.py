@@ -28,7 +28,7 @@ from samewise.kernels import sila as kernel
 from samewise.kernels import steps
 from samewise.kernels.pairwise import dense
 from samewise.learners.base_similarity import BaseSimilarity
-from samewise.learners.labels import numbered, warn_of_small_classes
+from samewise.learners.labels import numbered, unchanged_before, warn_of_small_classes
 from samewise.learners.per_class import PerClass
 from samewise.search import Index
 from samewise.search.margins import margins
@@ -193,8 +193,7 @@ class SiLA(PerClass, BaseEstimator):
         y : array of shape (n,)
             Class labels.
         """
-        before = vars(self).copy()
-        try:
+        with unchanged_before("_metric", self):
             X, y = validate_data(
                 self,
                 X,
@@ -204,10 +203,6 @@ class SiLA(PerClass, BaseEstimator):
                 ensure_min_samples=2,
             )
             self._learn(X, np.asarray(y))
-        except Exception:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def _learn(self, X: Matrix, y: NDArray[Any]) -> None:

@@ -25,7 +25,7 @@ from samewise.kernels import normalizers
 from samewise.kernels.pairwise import dense, row_dots, row_slices, times
 from samewise.kernels.psd import project
 from samewise.learners.contrasts import ContrastLearner
-from samewise.learners.labels import warn_of_small_classes
+from samewise.learners.labels import unchanged_before, warn_of_small_classes
 
 __all__ = ["SRBS", "Cost"]
 
@@ -263,8 +263,8 @@ class SRBS(ContrastLearner):
         y : array of shape (n,)
             Class labels.
         """
-        before = vars(self).copy()
-        try:
+        # Ctrl-C comes when what was learned is in place, the history last: that stays.
+        with unchanged_before("history_", self):
             told = self._contrasts(X, y)
             warn_of_small_classes(told.labels, self.n_neighbors, stacklevel=3)
             rows, V = told.rows.astype(np.float64), told.directions.astype(np.float64)
@@ -276,12 +276,6 @@ class SRBS(ContrastLearner):
                 solve = self._descend if self.solver == "gradient" else self._minimize
                 A, self.converged_ = solve(cost, start, watch)
                 self._keep(cost, A, told.rows.dtype, watch)
-        except BaseException:
-            # Ctrl-C comes when what was learned is in place, the history last: that stays.
-            if vars(self).get("history_") is before.get("history_"):
-                self.__dict__.clear()
-                self.__dict__.update(before)
-            raise
         if self.solver == "lbfgs" and not (self.converged_ or watch.stopped):
             warnings.warn(
                 f"SRBS has not converged to tol={self.tol:g} in {self.n_iter_} iterations. Allow "
