@@ -38,6 +38,7 @@ from samewise import (
 )
 from samewise.exceptions import FileFormatError
 from samewise.learners.gcosla import GCosLA
+from samewise.learners.itml import LEGO
 
 MAGIC = b"samewise\x1a\n"
 AVERAGES = ["last", "uniform", "survival", ("suffix", 500), ("cutoff", 1)]
@@ -137,6 +138,8 @@ def cases():
     for stream in ("float32", "sparse, no zero rows", "wide"):
         add(GCosLA(0.3, 0.1, average=("suffix", 4), random_state=2), stream)
         add(GCosLA(0.1, update="thesis"), stream)
+    for stream in ("dense", "float32", "sparse", "wide"):
+        add(LEGO(0.1), stream)
 
     for psd, average in itertools.product([None, "end", 6], AVERAGES):
         add(OASIS(psd=psd, average=average), "dense")
@@ -454,6 +457,7 @@ VICTIMS = {
     "POLA": POLA(average="uniform", init=Mahalanobis.identity(5)),
     "KernelPOLA": KernelPOLA("rbf", {"gamma": 0.1}),
     "GCosLA": GCosLA(average=("suffix", 3)),
+    "LEGO": LEGO(0.1),
     "OASIS": OASIS(rank=2, psd=3),
     "DiagonalAROMA": DiagonalAROMA(average="uniform"),
     "FactoredAROMA": FactoredAROMA(average=("suffix", 3)),

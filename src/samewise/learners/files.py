@@ -16,6 +16,7 @@ from samewise.forms import Bilinear, Mahalanobis
 from samewise.learners.aroma import DiagonalAROMA, FactoredAROMA
 from samewise.learners.base import OnlineLearner
 from samewise.learners.gcosla import GCosLA
+from samewise.learners.itml import LEGO
 from samewise.learners.kernel_pola import KernelPOLA
 from samewise.learners.oasis import OASIS
 from samewise.learners.passive_aggressive import PassiveAggressive
@@ -25,7 +26,16 @@ __all__ = ["LEARNERS", "learner_of", "save_learner"]
 
 LEARNERS: dict[str, type[OnlineLearner]] = {
     cls.__name__: cls
-    for cls in (DiagonalAROMA, FactoredAROMA, GCosLA, KernelPOLA, OASIS, PassiveAggressive, POLA)
+    for cls in (
+        DiagonalAROMA,
+        FactoredAROMA,
+        GCosLA,
+        KernelPOLA,
+        LEGO,
+        OASIS,
+        PassiveAggressive,
+        POLA,
+    )
 }
 """Every learner that a file may hold, by its name there."""
 

@@ -42,7 +42,99 @@ LEARNED = ("loss_", "n_active_", "gap_", "n_iter_", "history_", "classes_")
 """What is taken over from LMNN in the basis."""
 
 
-class KernelLMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A learner in the coordinates that kernel PCA of the landmarks gives the points."""
+
+    kernel: str | Callable[..., float]
+    kernel_params: Mapping[str, Any] | None
+    n_landmarks: int | None
+    n_directions: int | None
+    components_: Array
+    metric_: KernelMahalanobis
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
+        "kernel_params": [None, dict],
+        "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
+        "n_directions": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _accepted(self) -> dict[str, Any]:
+        sparse = False if self._precomputed else "csr"
+        return {"accept_sparse": sparse, "dtype": [np.float64, np.float32]}
+
+    def _choose(self, shape: tuple[int, int], random: np.random.RandomState) -> Indices:
+        """The landmarks, by row number."""
+        n, m = shape
+        if self._precomputed and n != m:
+            raise InvalidInputError(
+                "With kernel='precomputed', X must be the square kernel matrix between the "
+                f"training points. Got shape ({n}, {m})."
+            )
+        s = self.n_landmarks or (n if n <= EXACT else LANDMARKS)
+        if s > n:
+            raise InvalidInputError(
+                f"n_landmarks must be at most the number of points, {n}. Got {s} instead."
+            )
+        return np.arange(n) if s == n else np.sort(random.choice(n, s, replace=False))
+
+    def _form(self, C: Array, landmarks: Indices, support: Matrix) -> KernelMahalanobis:
+        rows = landmarks if self._precomputed else support
+        return KernelMahalanobis(C, rows, self.kernel, self.kernel_params)
+
+    def _basis(self, X: Matrix, landmarks: Indices, support: Matrix) -> tuple[Matrix64, Array]:
+        """Coefficients of the directions, one row for each, and coordinates of the points."""
+        s = len(landmarks)
+        # Keywords that the kernel does not know, and points it rejects, are met by the form.
+        self._form(np.zeros((1, 1)), landmarks[:1], support[:1])
+        if self._precomputed:
+            K = support[:, landmarks]
+        else:
+            K = pairwise_kernels(support, metric=self.kernel, **(self.kernel_params or {}))
+        B = directions(K, X.dtype)
+        if self.n_directions is not None:
+            _check_at_most("n_directions", self.n_directions, len(B))
+            B = B[: self.n_directions]
+        Z = K @ B.T if s == X.shape[0] else self._form(B, landmarks, support).embed(X)
+        return B, Z
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Ck(x) for each row: Euclidean distances of the result are the learned distances.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            For "precomputed" kernel values with all training points.
+
+        Returns
+        -------
+        array of shape (n, n_components)
+        """
+        check_is_fitted(self)
+        return self.metric_.embed(validate_data(self, X, reset=False, **self._accepted))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._precomputed
+        tags.input_tags.pairwise = self._precomputed
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class KernelLMNN(KernelBasis):
     """LMNN on φ(x), known through a kernel k(x, x′) = φ(x)·φ(x′) only.
 
     The loss is that of `LMNN` with D_ij = ‖L(φ(x_i) − φ(x_j))‖². The best L lies in the span of the
@@ -136,10 +228,7 @@ class KernelLMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
-        "kernel_params": [None, dict],
-        "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
-        "n_directions": [Interval(Integral, 1, None, closed="left"), None],
+        **KernelBasis._parameter_constraints,
         **{
             name: LMNN._parameter_constraints[name]
             for name in (
@@ -235,50 +324,6 @@ class KernelLMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 self.__dict__.update(before)
         return self
 
-    @property
-    def _precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    @property
-    def _accepted(self) -> dict[str, Any]:
-        sparse = False if self._precomputed else "csr"
-        return {"accept_sparse": sparse, "dtype": [np.float64, np.float32]}
-
-    def _choose(self, shape: tuple[int, int], random: np.random.RandomState) -> Indices:
-        """The landmarks, by row number."""
-        n, m = shape
-        if self._precomputed and n != m:
-            raise InvalidInputError(
-                "With kernel='precomputed', X must be the square kernel matrix between the "
-                f"training points. Got shape ({n}, {m})."
-            )
-        s = self.n_landmarks or (n if n <= EXACT else LANDMARKS)
-        if s > n:
-            raise InvalidInputError(
-                f"n_landmarks must be at most the number of points, {n}. Got {s} instead."
-            )
-        return np.arange(n) if s == n else np.sort(random.choice(n, s, replace=False))
-
-    def _form(self, C: Array, landmarks: Indices, support: Matrix) -> KernelMahalanobis:
-        rows = landmarks if self._precomputed else support
-        return KernelMahalanobis(C, rows, self.kernel, self.kernel_params)
-
-    def _basis(self, X: Matrix, landmarks: Indices, support: Matrix) -> tuple[Matrix64, Array]:
-        """Coefficients of the directions, one row for each, and coordinates of the points."""
-        s = len(landmarks)
-        # Keywords that the kernel does not know, and points it rejects, are met by the form.
-        self._form(np.zeros((1, 1)), landmarks[:1], support[:1])
-        if self._precomputed:
-            K = support[:, landmarks]
-        else:
-            K = pairwise_kernels(support, metric=self.kernel, **(self.kernel_params or {}))
-        B = directions(K, X.dtype)
-        if self.n_directions is not None:
-            _check_at_most("n_directions", self.n_directions, len(B))
-            B = B[: self.n_directions]
-        Z = K @ B.T if s == X.shape[0] else self._form(B, landmarks, support).embed(X)
-        return B, Z
-
     def _start(self, B: Matrix64, support: Matrix) -> Matrix64 | None:
         """The map of the fit before, in the basis, if there is one to start from."""
         if not self.warm_start or not hasattr(self, "metric_"):
@@ -339,36 +384,6 @@ class KernelLMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         for name in LEARNED:
             if hasattr(lmnn, name):
                 setattr(self, name, getattr(lmnn, name))
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Ck(x) for each row: Euclidean distances of the result are the learned distances.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            For "precomputed" kernel values with all training points.
-
-        Returns
-        -------
-        array of shape (n, n_components)
-        """
-        check_is_fitted(self)
-        return self.metric_.embed(validate_data(self, X, reset=False, **self._accepted))
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "components_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._precomputed
-        tags.input_tags.pairwise = self._precomputed
-        tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def directions(K: Matrix64, dtype: np.dtype[Any]) -> Matrix64:

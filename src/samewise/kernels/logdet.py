@@ -1,0 +1,116 @@
+"""Steps that are nearest in the LogDet divergence, one pair at a time.
+
+Both loops move A by A⁻¹ ← A⁻¹ + β v vᵀ, which by Sherman and Morrison is
+
+    A ← A − β (Av)(Av)ᵀ / (1 + β vᵀAv),   so that   vᵀAv ← vᵀAv / (1 + β vᵀAv).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from samewise.kernels.steps import ROUNDING
+
+__all__ = ["cycle", "online"]
+
+Vector = NDArray[np.float64]
+
+
+@njit(cache=True)
+def _product(A: Vector, v: Vector, w: Vector) -> float:
+    """w = Av; returns vᵀAv."""
+    np.dot(A, v, w)
+    return np.dot(v, w)
+
+
+@njit(cache=True)
+def _add(A: Vector, w: Vector, c: float) -> None:
+    """A += c w wᵀ."""
+    for i in range(w.shape[0]):
+        f = c * w[i]
+        row = A[i]
+        for j in range(w.shape[0]):
+            row[j] += f * w[j]
+
+
+@njit(cache=True)
+def cycle(
+    A: Vector, V: Vector, delta: Vector, gamma: Vector, duals: Vector, bounds: Vector
+) -> None:
+    """One cycle of ITML's Bregman projections over all pairs, with slack.
+
+    Pair i has the constraint δ_i v_iᵀAv_i ≤ δ_i ξ_i. The projection on equality moves A and ξ_i
+    together, until vᵀAv = ξ; what was moved before is taken back no further than λ_i = 0.
+
+    Parameters
+    ----------
+    A : array of shape (d, d)
+        Changed in place, as are the next to last and the last.
+    V : array of shape (n, d)
+        Differences, none of them zero.
+    delta : array of shape (n,)
+        +1 for similar, −1 for dissimilar.
+    gamma : array of shape (n,)
+        The cost of slack.
+    duals, bounds : arrays of shape (n,)
+        λ and ξ.
+    """
+    w = np.empty(V.shape[1])
+    for i in range(V.shape[0]):
+        p = _product(A, V[i], w)
+        if not p > 0.0:
+            continue
+        share = gamma[i] / (gamma[i] + 1.0)
+        alpha = min(duals[i], share * delta[i] * (1.0 / p - 1.0 / bounds[i]))
+        if alpha == 0.0:
+            continue
+        bounds[i] = 1.0 / (1.0 / bounds[i] + delta[i] * alpha / gamma[i])
+        duals[i] -= alpha
+        beta = -delta[i] * alpha
+        _add(A, w, -beta / (1.0 + beta * p))
+
+
+@njit(cache=True)
+def online(
+    A: Vector,
+    V: Vector,
+    y: Vector,
+    b: float,
+    margin: Vector,
+    rate: Vector,
+    beta: Vector,
+    violation: Vector,
+) -> None:
+    """LEGO's steps: nearest to A, with η/2 times the squared distance to the target.
+
+    The target of pair i is t = b − y_i margin_i. Where it is not met, the distance p becomes
+    the positive root q of η p q² + (1 − η t p) q − p = 0, and β = η (q − t).
+
+    Parameters
+    ----------
+    A : array of shape (d, d)
+        Changed in place.
+    V : array of shape (n, d)
+    y, margin, rate : arrays of shape (n,)
+        ±1, the margin and η of each pair.
+    b : float
+    beta, violation : arrays of shape (n,)
+        Written: β, 0 where the target is met, and y (p − t).
+    """
+    w = np.empty(V.shape[1])
+    for i in range(V.shape[0]):
+        p = _product(A, V[i], w)
+        t = b - y[i] * margin[i]
+        violation[i] = y[i] * (p - t)
+        eta = rate[i]
+        if violation[i] <= ROUNDING * t or eta == 0.0 or not p > 0.0:
+            continue
+        a = eta * t * p - 1.0
+        root = np.sqrt(a * a + 4.0 * eta * p * p)
+        # Of the two ways to write the root, the one without cancellation.
+        q = 2.0 * p / (root - a) if a < 0.0 else (a + root) / (2.0 * eta * p)
+        # (1/q − 1/p) = β, which is exact also where η is large and q − t is rounding.
+        beta[i] = 1.0 / q - 1.0 / p
+        _add(A, w, -beta[i] / (1.0 + beta[i] * p))

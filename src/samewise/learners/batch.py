@@ -1,0 +1,260 @@
+"""What batch learners of a Mahalanobis distance have in common: the gate, the watch, the result."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from samewise._typing import Array, Indices, Matrix
+from samewise.engine.progress import Progress
+from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
+from samewise.forms import Mahalanobis
+from samewise.kernels.pairwise import times
+from samewise.supervision import Pairs
+from samewise.supervision.gate import as_pairs, is_labeled
+
+__all__ = ["BatchLearner", "Watch"]
+
+MOST_SPARSE = 2**27
+"""Values of a sparse matrix that is made dense."""
+
+SINGULAR = 1e-10
+"""A variance below this part of the mean is none."""
+
+RIDGE = 1e-3
+"""What a covariance that is singular gets on its diagonal, relative to the mean variance."""
+
+Callback = Callable[[dict[str, Any]], object] | None
+
+
+class BatchLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A Mahalanobis distance learned from all examples at once; a subclass has the `fit`."""
+
+    components_: Array
+    metric_: Mahalanobis
+    n_features_in_: int
+
+    @contextmanager
+    def _unchanged_if_refused(self) -> Iterator[None]:
+        before = vars(self).copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _examples(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
+        """Labeled examples, checked as scikit-learn does."""
+        if isinstance(X, Pairs) or not is_labeled(X):
+            raise InvalidInputError(
+                f"{type(self).__name__} learns from class labels: give a matrix of examples and "
+                "y. Got pairs; use a learner of pairs, such as ITML or MMC."
+            )
+        return self._validated(X, y)
+
+    def _validated(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
+        return validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2,
+        )
+
+    def _pairs(self, X: Any, y: Any, draw: Callable[[Matrix, NDArray[Any]], Pairs]) -> Pairs:
+        """Pairs as they are given, or drawn from labeled examples."""
+        pairs = as_pairs(
+            X,
+            y,
+            None,
+            learner=type(self).__name__,
+            draw=lambda X, y, _: draw(*self._validated(X, y)),
+        )
+        if not is_labeled(X):
+            self.n_features_in_ = pairs.X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        return pairs
+
+    def _keep(self, components: Array) -> None:
+        self.components_ = components
+        self.metric_ = Mahalanobis.from_components(components)
+
+    def _say_unfinished(self, tol: float, n_iter: int, reached: str) -> None:
+        warnings.warn(
+            f"{type(self).__name__} has not converged to tol={tol:g} in {n_iter} iterations"
+            f"{reached}. Allow more (max_iter), or a larger tol.",
+            SamewiseWarning,
+            stacklevel=4,
+        )
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Lx for each row: Euclidean distances of the result are the learned distances.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, rows of `components_`)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return times(X, self.components_.astype(X.dtype, copy=False).T)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class Watch:
+    """Sees every iteration: history, callback, progress, and reasons to stop.
+
+    Parameters
+    ----------
+    owner : str
+    fields : tuple of str
+        What an iteration is described by.
+    progress : Progress
+        Knows of Ctrl-C.
+    verbose : int or bool
+        Whether to print a line, at most once a second.
+    callback : callable or None
+        Called with a dict; stops the run if it returns true.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        fields: tuple[str, ...],
+        progress: Progress,
+        verbose: int | bool,
+        callback: Callback,
+    ) -> None:
+        self.owner, self.fields = owner, (*fields, "seconds")
+        self.progress, self.verbose, self.callback = progress, verbose, callback
+        self.rows: list[tuple[float, ...]] = []
+        self.stopped = False
+        self._start = self._said = time.monotonic()
+
+    def look(self, components: Callable[[], Array], *values: float) -> bool:
+        """Take in an iteration; True to stop the run."""
+        now = time.monotonic()
+        self.rows.append((*values, now - self._start))
+        if self.verbose and now - self._said >= 1.0:
+            self._said = now
+            self.say()
+        if self.callback is not None:
+            info: dict[str, Any] = dict(zip(self.fields, self.rows[-1], strict=True))
+            info |= {"iteration": len(self.rows), "components": components()}
+            self.stopped |= bool(self.callback(info))
+        self.stopped |= self.progress.interrupted
+        return self.stopped
+
+    def say(self) -> None:
+        """Print where the run is."""
+        if self.verbose and self.rows:
+            known = zip(self.fields[:-1], self.rows[-1], strict=False)
+            told = ", ".join(f"{name} {value:.6g}" for name, value in known if value == value)
+            print(
+                f"{self.owner}: iteration {len(self.rows):,}, {told.replace('_', ' ')}, "
+                f"{self.rows[-1][-1]:.0f} s",
+                file=sys.stderr,
+            )
+
+    @property
+    def history(self) -> dict[str, NDArray[np.float64]]:
+        """One array for each field, one entry for each iteration."""
+        columns = np.array(self.rows).reshape(-1, len(self.fields)).T
+        return dict(zip(self.fields, columns, strict=True))
+
+
+def dense_rows(X: Matrix, owner: str) -> Array:
+    """X as a dense array, if it is not sparse and large."""
+    if not sp.issparse(X):
+        return X
+    if X.shape[0] * X.shape[1] > MOST_SPARSE:
+        raise TooLargeError(
+            f"{owner} works on dense rows; made dense, there would be {X.shape[0]:,} × "
+            f"{X.shape[1]:,} values, more than {MOST_SPARSE:,}. Reduce the features first, for "
+            "example with sklearn.decomposition.TruncatedSVD, or take fewer pairs."
+        )
+    return X.toarray()
+
+
+def regularized(C: NDArray[np.float64], what: str, owner: str) -> NDArray[np.float64]:
+    """A covariance or scatter as it is, or with a ridge and a warning where it is singular.
+
+    Features must be in comparable units.
+    """
+    mean = np.trace(C) / len(C)
+    if not mean > 0:
+        raise InvalidInputError(
+            f"{owner} needs examples that differ, but {what} is zero; give other examples."
+        )
+    if np.linalg.eigvalsh(C)[0] > SINGULAR * mean:
+        return C
+    warnings.warn(
+        f"{owner}: {what} is singular, because features are constant or linearly dependent or "
+        f"there are too few examples. {RIDGE:g} of the mean is added to its diagonal; remove such "
+        "features, reduce them with PCA, or give more examples, if that is not meant.",
+        SamewiseWarning,
+        stacklevel=5,
+    )
+    return C + RIDGE * mean * np.eye(len(C))
+
+
+def given_map(
+    L: ArrayLike, n_components: int | None, n_features: int, name: str
+) -> NDArray[np.float64]:
+    """A map to start from, of the right shape."""
+    L = np.array(L, dtype=np.float64)
+    rows = n_components or (L.shape[0] if L.ndim == 2 else n_features)
+    if L.shape != (rows, n_features) or not np.isfinite(L).all():
+        raise InvalidInputError(
+            f"{name} must be a finite array of shape ({rows}, {n_features}). Got shape {L.shape} "
+            "instead."
+        )
+    return L
+
+
+def held_out_rows(
+    labels: Indices, fraction: float | None, random: np.random.RandomState
+) -> tuple[Indices, Indices | None]:
+    """Rows to learn from and rows held out, if any, from each class."""
+    everyone = np.arange(len(labels))
+    if fraction is None:
+        return everyone, None
+    mixed = random.permutation(len(labels))
+    mixed = mixed[np.argsort(labels[mixed], kind="stable")]
+    sizes = np.bincount(labels)
+    rank = everyone - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    held = np.sort(mixed[rank < np.repeat(sizes * fraction, sizes).astype(int)])
+    if not len(held):
+        raise InvalidInputError(
+            f"validation_fraction={fraction:g} holds out no point of any class; raise it, or leave "
+            "it out."
+        )
+    return np.setdiff1d(everyone, held), held

@@ -1,0 +1,251 @@
+"""NCA: its loss and gradient against the loops, what it reaches, and odd input."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import signal
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import samewise
+from samewise import KNNClassifier, Pairs
+from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
+from samewise.learners import batch, soft_neighbors
+from samewise.learners.itml import ITML
+from samewise.learners.lmnn.points import Classes
+from samewise.learners.lmnn.workers import Workers, workers
+from samewise.learners.mcml import MCML
+from samewise.learners.mmc import MMC
+from samewise.learners.nca import NCA, expected_errors
+from samewise.learners.soft_neighbors import Coordinates, SoftNeighbors
+from tests.reference import peers as reference
+
+
+@parametrize_with_checks([NCA(), NCA(n_components=1, init="pca")])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def of(points, X, y, n_classes, team):
+    classes = Classes(y, n_classes)
+    return points(X[classes.order], classes, team)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("rows", [2, 5])
+@pytest.mark.parametrize("block", [1, 2**20])
+def test_loss_and_gradient_equal_the_plain_loops(labeled, dtype, rows, block, monkeypatch, seed):
+    monkeypatch.setattr(soft_neighbors, "BLOCK_BYTES", block)
+    monkeypatch.setattr(soft_neighbors, "LEAST_ROWS", 7)
+    X, y = labeled
+    # A class of one point, which is always wrong.
+    X, y = X[:40], np.where(np.arange(40) == 11, 3, y[:40])
+    L = 0.5 * np.random.default_rng(seed).normal(size=(rows, 5))
+    with workers() as team:
+        points = of(SoftNeighbors, X.astype(dtype), y, 4, Workers(3, team._pool))
+        loss, gradient = points.sum(L, expected_errors)
+        again, by_M = points.scatter(L, expected_errors)
+    wanted = reference.nca(L, X, y)
+    rtol = 1e-10 if dtype == np.float64 else 1e-4
+    assert loss == again == pytest.approx(wanted[0], rel=rtol)
+    np.testing.assert_allclose(gradient, wanted[1], atol=rtol * abs(wanted[1]).max())
+    np.testing.assert_allclose(2 * L @ by_M, gradient, atol=10 * rtol * abs(wanted[1]).max())
+
+
+def test_gradient_by_differences(labeled, seed):
+    X, y = labeled
+    L, V = 0.5 * np.random.default_rng(seed).normal(size=(2, 3, 5))
+    points = of(SoftNeighbors, X, y, 3, Workers(1, None))
+    ahead, behind = (points.sum(L + t * V, expected_errors)[0] for t in (1e-6, -1e-6))
+    slope = np.vdot(points.sum(L, expected_errors)[1], V)
+    assert (ahead - behind) / 2e-6 == pytest.approx(slope, rel=1e-6)
+
+
+def test_far_points_do_not_overflow(labeled):
+    X, y = labeled
+    for scale in (1e-30, 1e5):
+        loss, gradient = of(SoftNeighbors, X, y, 3, Workers(1, None)).sum(
+            scale * np.eye(5), expected_errors
+        )
+        assert 0 <= loss <= 60
+        assert np.isfinite(gradient).all()
+
+
+def test_coordinates_are_a_change_of_basis(labeled, seed):
+    X, y = labeled
+    L = np.random.default_rng(seed).normal(size=(2, 5))
+    classes = Classes(y, 3)
+    where = Coordinates(X, classes)
+    np.testing.assert_allclose(where.components(where.coordinates(L)), L)
+    Z, E = where.rows @ where.coordinates(L).T, X[classes.order] @ L.T
+    np.testing.assert_allclose(Z - Z[0], E - E[0], atol=1e-10)
+
+
+def expected_wrong(L, X, y):
+    P = reference.soft_neighbors(L, X)
+    return np.sum(P * (y[:, None] != y))
+
+
+# In two dimensions digits have many minima, and which of them is found is luck for both.
+@pytest.mark.parametrize(
+    "load, n_components",
+    [
+        (load_iris, None),
+        (load_iris, 2),
+        (load_wine, None),
+        (load_wine, 2),
+        (load_digits, None),
+        (load_digits, 8),
+    ],
+)
+def test_it_is_as_good_as_scikit_learns(load, n_components):
+    X, y = load(return_X_y=True)
+    X, y = X[::3][:200], y[::3][:200]
+    theirs = NeighborhoodComponentsAnalysis(n_components, max_iter=100, random_state=0).fit(X, y)
+    ours = NCA(n_components).fit(X, y)
+    assert ours.loss_ == pytest.approx(expected_wrong(ours.components_, X, y), abs=1e-6)
+    assert ours.loss_ <= expected_wrong(theirs.components_, X, y) + 1e-3
+
+
+@pytest.mark.parametrize("init", ["auto", "identity", "pca"])
+def test_the_loss_falls_from_every_start(labeled, init):
+    X, y = labeled
+    nca = NCA(3, init=init).fit(X, y)
+    assert np.all(np.diff(nca.history_["loss"]) <= 0)
+    assert nca.loss_ == nca.history_["loss"][-1] < nca.history_["loss"][0]
+    assert nca.loss_ == pytest.approx(reference.nca(nca.components_, X, y)[0], abs=1e-7)
+    assert nca.converged_
+    assert nca.components_.shape == (3, 5)
+    assert KNNClassifier(nca).fit(X, y).score(X, y) > 0.7
+
+
+def test_memory_does_not_grow_with_the_square():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 5)), rng.integers(0, 3, 2000)
+    nca = NCA(2, init="pca", callback=lambda info: True).fit(X[:100], y[:100])
+    tracemalloc.start()
+    try:
+        nca.fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # All probabilities would take 2000² · 8 bytes.
+    assert peak < 2000**2 * 8 / 5
+
+
+def test_float32_and_sparse_give_the_same(labeled):
+    X, y = labeled
+    exact = NCA(2, max_iter=10, tol=0, callback=lambda info: info["iteration"] == 10)
+    wanted = exact.fit(X, y).loss_
+    single = exact.fit(X.astype(np.float32), y)
+    assert single.components_.dtype == np.float32
+    assert single.loss_ == pytest.approx(wanted, rel=0.05)
+    assert exact.fit(sp.csr_array(X), y).loss_ == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("learner", [ITML(random_state=0), MMC(random_state=0), NCA(2), MCML()])
+def test_what_was_learned_is_saved_and_loaded(learner, labeled, tmp_path):
+    learner.fit(*labeled).metric_.save(tmp_path / "form")
+    assert samewise.load(tmp_path / "form") == learner.metric_
+    again = pickle.loads(pickle.dumps(learner))
+    np.testing.assert_array_equal(again.transform(labeled[0]), learner.transform(labeled[0]))
+    np.testing.assert_allclose(learner.metric_.embed(labeled[0]), learner.transform(labeled[0]))
+
+
+def test_it_goes_on_where_it_ended(labeled):
+    X, y = labeled
+    nca = NCA(2, warm_start=True).fit(X, y)
+    n_iter, loss = nca.n_iter_, nca.loss_
+    assert nca.fit(X, y).n_iter_ < n_iter
+    assert nca.loss_ <= loss + 1e-9
+    given = NCA(2, init=nca.components_, tol=1).fit(X, y)
+    assert given.loss_ <= nca.loss_ + 1e-9
+
+
+def test_early_stopping_keeps_the_best_map(labeled):
+    X, y = labeled
+    seen = []
+    nca = NCA(
+        validation_fraction=0.3, tol=0, random_state=0, callback=lambda info: seen.append(info)
+    ).fit(X, y)
+    errors = nca.history_["validation_error"]
+    looks = ~np.isnan(errors)
+    assert np.flatnonzero(looks).tolist() == list(range(4, nca.n_iter_, 5))
+    best = seen[int(np.nanargmin(errors))]["components"]
+    last = seen[-1]["components"]
+    assert any(np.array_equal(nca.components_, L) for L in (best, last))
+    again = NCA(validation_fraction=0.3, tol=0, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(nca.components_, again.components_)
+
+
+def test_ctrl_c_keeps_what_was_learned(labeled):
+    def interrupt(info):
+        if info["iteration"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    nca = NCA(tol=0, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt, match="NCA was interrupted"):
+        nca.fit(*labeled)
+    assert nca.n_iter_ == 3
+    assert nca.loss_ == pytest.approx(reference.nca(nca.components_, *labeled)[0], rel=1e-9)
+
+
+def test_it_says_how_it_goes_and_that_it_did_not_end(labeled, capsys):
+    with pytest.warns(SamewiseWarning, match="NCA has not converged to tol=0 in 2 iter") as said:
+        NCA(tol=0, max_iter=2, verbose=True).fit(*labeled)
+    assert said[0].filename == __file__
+    assert re.search(r"NCA: iteration 2, loss \S+, \d+ s", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("n, d", [(20, 60), (60, 3)])
+def test_awkward_data(n, d, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, d)
+    X[:, 1] = 7.0
+    y = np.arange(n) % 3
+    X[:, 0] += 3 * y * X[:, 0].std()
+    nca = NCA(2).fit(X, y)
+    assert np.isfinite(nca.components_).all()
+    assert nca.loss_ < 2 / 3 * n
+    # Rows that are all the same: nothing to learn, nothing to break.
+    same = NCA(1).fit(np.ones((6, 2)), np.arange(6) % 2)
+    assert same.loss_ == pytest.approx(6 * 3 / 5)
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({"n_components": 6}, "n_components must be at most the number of features, 5"),
+        ({"init": np.eye(3)}, r"init must be a finite array of shape \(3, 5\)"),
+        ({"validation_fraction": 0.01}, "holds out no point"),
+        ({"init": "lda"}, "'init' parameter of NCA"),
+    ],
+)
+def test_bad_parameters_are_refused_and_change_nothing(labeled, given, said):
+    nca = NCA(max_iter=3, tol=1).fit(*labeled)
+    before = vars(nca.set_params(**given)).copy()
+    with pytest.raises(ValueError, match=said):
+        nca.fit(*labeled)
+    assert vars(nca) == before
+
+
+def test_bad_input_is_refused(labeled, pairs, monkeypatch):
+    X, y = labeled
+    with pytest.raises(InvalidInputError, match="at least two classes"):
+        NCA().fit(X, np.zeros(60))
+    with pytest.raises(InvalidInputError, match="at least two examples"):
+        NCA().fit(X[:15], np.arange(15))
+    with pytest.raises(InvalidInputError, match=r"learns from class labels.*ITML"):
+        NCA().fit(pairs, None)
+    assert isinstance(pairs, Pairs)
+    monkeypatch.setattr(batch, "MOST_SPARSE", 10)
+    with pytest.raises(TooLargeError, match="Reduce the features first"):
+        NCA().fit(sp.csr_array(X), y)
