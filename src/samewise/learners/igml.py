@@ -71,8 +71,8 @@ class IGML(LinearMap):
 
     Notes
     -----
-    The formula follows from the divergence that the paper names. That examples are centered, and that
-    the ideal kernel is made regular by λI, are choices made here.
+    The formula follows from the divergence that the paper names. That examples are centered, and
+    that the ideal kernel is made regular by λI, are choices made here.
 
     No n × n matrix is formed. Sparse input is made dense, up to 2²⁷ values.
 
