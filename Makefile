@@ -29,6 +29,9 @@ experiments: $(INSTALLED)
 	$(BIN)/python -m experiments pa_study --jobs 2
 	$(BIN)/python -m experiments newsgroups --jobs 2
 	$(BIN)/python -m experiments banking77 --jobs 2
+	$(BIN)/python -m experiments lmnn_table1 --jobs 2
+	$(BIN)/python -m experiments lmnn_million --jobs 2
+	$(BIN)/python -m experiments thesis --jobs 2
 
 docs: $(INSTALLED)
 	$(BIN)/pdoc samewise '!samewise.kernels' -d numpy --math -o build/docs

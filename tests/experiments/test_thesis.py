@@ -1,0 +1,192 @@
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments import _thesis_claims, _thesis_looks, _thesis_runs, _thesis_tables, thesis
+from experiments._thesis_data import SETS, n_classes
+from experiments._thesis_paper import ACCURACIES, ERRORS, MARKS, MULTICLASS
+from experiments._thesis_runs import Key, Outcome, Records
+from experiments._thesis_tables import Results
+from samewise.exceptions import DatasetNotFoundError
+from samewise.protocols import double_cross_validation
+
+RESULTS = Path(thesis.__file__).parent / "results" / "thesis"
+
+
+def toy(name):
+    """Three classes of 12 that differ in direction."""
+    random = np.random.RandomState(0)
+    y = np.arange(36) % 3
+    return 1 + random.uniform(size=(36, 3)) + 2 * np.eye(3)[y], y
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """In the place of Wine a toy with two folds, short lists, and little to look at."""
+    for module in (_thesis_runs, _thesis_tables, _thesis_looks):
+        monkeypatch.setattr(module, "examples", toy)
+        monkeypatch.setattr(module, "n_classes", lambda name: 3, raising=False)
+    monkeypatch.setitem(SETS, "Wine", replace(SETS["Wine"], n_folds=2, large=True))
+    monkeypatch.setattr(thesis, "QUICK", thesis.Plan(("Wine",), ("Wine",)))
+    monkeypatch.setattr(thesis, "FAMILY", ("RELIEF", "RBS", "sRBS"))
+    monkeypatch.setattr(thesis, "KNN_ONLY", ("Wine",))
+    monkeypatch.setattr(_thesis_looks, "EPOCHS", (1, 2))
+    monkeypatch.setattr(_thesis_looks, "MOST_PASSES", 1)
+
+
+def files(folder):
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(p.relative_to(folder)): p.read_bytes() for p in paths if p.parent.name != "times"}
+
+
+def test_a_small_run_is_kept_reproduced_and_not_repeated(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(_thesis_runs, "K", {"n_neighbors": [1]})
+    monkeypatch.setattr(_thesis_runs, "RULE_K", {"rule__n_neighbors": [1]})
+    first, second = tmp_path / "a", tmp_path / "b"
+    for out in (first, second):
+        out.mkdir()
+        thesis.run(out, quick=True, jobs=1)
+    assert files(first) == files(second)
+    summary = (first / "summary.md").read_text(encoding="utf-8")
+    for title in ("5.4", "5.5", "5.13", "5.21", "5.25"):
+        assert f"Table {title}:" in summary
+    for title in ("Tables 5.8, 5.9 and 5.10", "Tables 5.15 and 5.20", "Figure 5.7"):
+        assert title in summary
+    assert not list((first / "unfinished").iterdir())
+
+    def refuse(*_):
+        raise AssertionError("done already")
+
+    monkeypatch.setattr(thesis, "measure", refuse)
+    thesis.run(first, quick=True, jobs=1)
+    assert files(first) == files(second)
+    with pytest.raises(AssertionError, match="done already"):
+        thesis.run(first, quick=True, jobs=1, only=("Wine",))
+
+
+def test_a_run_that_was_broken_off_goes_on(small, tmp_path, monkeypatch):
+    wanted = _thesis_runs.key("Wine", "RBS")
+    whole = _thesis_runs.measure(tmp_path, wanted)[1]
+    fits = []
+    fit = _thesis_runs.RBS.fit
+
+    def counted(self, X, y):
+        fits.append(len(y))
+        if len(fits) == 4:
+            raise KeyboardInterrupt
+        return fit(self, X, y)
+
+    monkeypatch.setattr(_thesis_runs.RBS, "fit", counted)
+    with pytest.raises(KeyboardInterrupt):
+        _thesis_runs.measure(tmp_path, wanted)
+    assert len(list((tmp_path / "unfinished").iterdir())) == 1
+    again = _thesis_runs.measure(tmp_path, wanted)[1]
+    # Two fits, k = 1 and 3, for each of two folds and three classes; one pair was kept.
+    assert len(fits) == 4 + 12 - 2
+    np.testing.assert_array_equal(whole.correct, again.correct)
+    assert whole.chosen == again.chosen
+
+
+def test_records_hold_what_was_measured(tmp_path):
+    random = np.random.RandomState(0)
+    records = Records(tmp_path)
+    done = {
+        Key("Iris", "RBS", rule, "binary"): Outcome(
+            np.array([0.5, 0.625]), [[0, 1, 1], [1, 0, 0]], random.uniform(size=n) < 0.7
+        )
+        for rule, n in (("sknn", 13), ("knn", 450))
+    }
+    for at, outcome in done.items():
+        records.keep(at, outcome, 1.5)
+    records.sort("Iris")
+    found = records.all(["Iris", "Wine"])
+    assert list(found) == sorted(done)
+    for at, outcome in done.items():
+        np.testing.assert_array_equal(found[at].correct, outcome.correct)
+        np.testing.assert_array_equal(found[at].accuracies, outcome.accuracies)
+        assert found[at].chosen == outcome.chosen
+    records.forget("Iris")
+    assert not records.all(["Iris"])
+
+
+def test_what_is_recorded_is_the_protocols(small, tmp_path):
+    _, outcome, _ = _thesis_runs.measure(tmp_path, _thesis_runs.key("Wine", "Euclidean"))
+    X, y = toy("Wine")
+    direct = double_cross_validation(None, X, y, mode="binary", n_folds=2, random_state=0)
+    np.testing.assert_array_equal(outcome.accuracies, direct.accuracies)
+    assert outcome.correct.mean() == pytest.approx(direct.correct.mean())
+    assert [[1 + 2 * i for i in fold] for fold in outcome.chosen] == [
+        [params["n_neighbors"] for params in fold] for fold in direct.params
+    ]
+
+
+def test_every_method_has_a_learner_whose_lists_it_knows():
+    for large in (False, True):
+        for method in (*thesis.MULTICLASS, *thesis.FAMILY, *thesis.VARIANTS, "SVM"):
+            model, grid = _thesis_runs.learner(method, large, 3)
+            for candidate in grid if isinstance(grid, list) else [grid]:
+                names = {name for name in candidate if not name.startswith("rule__")}
+                if hasattr(model, "get_params"):
+                    assert names <= set(model.get_params())
+
+
+def test_paper_numbers_are_those_printed():
+    assert ACCURACIES["Wine", "gCosLA", "sknn"] == 0.926
+    assert ACCURACIES["Musk-1", "RBS-PSD", "knn"] == 0.851
+    assert ACCURACIES["News", "SiLA", "knn"] == 0.947
+    assert MARKS["Pima", ("cosine", "knn"), ("Euclidean", "knn")] == "≪"
+    assert MARKS["German", ("RBS", "sknn"), ("sRBS", "sknn")] == "≫"
+    assert MARKS["Heart", ("RBS", "knn"), ("RELIEF", "knn")] == "≪"
+    assert MULTICLASS["Wine"]["LMNN"] == 0.974
+    assert ERRORS["Ionosphere"]["SiLA"] == 8.9
+    assert {name for name, *_ in ACCURACIES} | set(ERRORS) <= set(SETS)
+    better = _thesis_claims.printed_better(("cosine", "sknn"), ("cosine", "knn"))
+    assert better == ["Balance", "Pima", "German", "Heart", "Yeast"]
+
+
+def test_marks_point_to_the_better_one(monkeypatch):
+    monkeypatch.setattr(_thesis_runs, "n_classes", lambda name: 3)
+    good, bad = np.ones(40, dtype=bool), np.arange(40) % 2 == 0
+    outcomes = {
+        Key("Balance", method, "knn", "binary"): Outcome(np.array([a, a]), [], correct)
+        for method, a, correct in (("cosine", 1.0, good), ("Euclidean", 0.5, bad))
+    }
+    results = Results(outcomes)
+    rows = {row["claim"].split(",")[0]: row for row in _thesis_claims.claims(results, [])}
+    row = rows["The cosine is better than the Euclidean distance"]
+    assert (row["ours"], row["verdict"]) == (
+        "1 of 1: Balance; the other way round: none",
+        "confirmed: 1 of 1",
+    )
+    turned = rows["The Euclidean distance is better than the cosine"]
+    assert turned["verdict"] == "not claimed on these sets"
+
+
+def test_settled_is_where_accuracy_stays():
+    values = (0.5, 0.9, 0.7, 0.8, 0.85, 0.8)
+    rows = [{"accuracy": a, "one example": 0.05, "shown": i} for i, a in enumerate(values)]
+    assert _thesis_looks.settled(rows)["shown"] == 3
+    assert _thesis_looks.settled(rows[-1:])["shown"] == 5
+
+
+def test_equal_methods_share_a_rank():
+    assert _thesis_tables._order({"a": 0.2, "b": 0.1, "c": 0.2}) == "b · a, c"
+
+
+def test_the_kept_results_are_those_of_the_plan():
+    if not (RESULTS / "summary.md").exists():
+        pytest.skip("no results are kept")
+    try:
+        wanted = {at for name in SETS for at in thesis.runs(name)}
+        two = [name for name in SETS if n_classes(name) == 2]
+    except DatasetNotFoundError as error:
+        pytest.skip(str(error))
+    found = Records(RESULTS).all(list(SETS))
+    assert set(found) == wanted
+    assert all(at.mode == "multiclass" for at in found if at.name in two)
+    with (RESULTS / "accuracies.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(found)
