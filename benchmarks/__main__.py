@@ -20,8 +20,8 @@ def show(title: str, rows: list[dict[str, object]]) -> None:
     if not rows:
         print("left out: the data are not here")
         return
-    columns = list(rows[0])
-    cells = [[str(row[c]) for c in columns] for row in rows]
+    columns = list(max(rows, key=len))
+    cells = [[str(row.get(c, "")) for c in columns] for row in rows]
     widths = [max(len(c), *(len(r[i]) for r in cells)) for i, c in enumerate(columns)]
     for line in [columns, ["-" * w for w in widths], *cells]:
         print("  ".join(text.rjust(w) for text, w in zip(line, widths, strict=True)))
