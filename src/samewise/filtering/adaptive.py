@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -51,9 +52,9 @@ class AdaptiveFilter(Filter):
         "recent": [Interval(Integral, 1, None, closed="left")],
     }
 
+    @abstractmethod
     def _rule(self, i: int) -> tuple[float, bool, bool]:
         """For topic i: the limit, whether sim decides (or s₁ alone), and whether strictly."""
-        raise NotImplementedError
 
     def _met(self, i: int, row: Arrival) -> Decision:
         """Act on a document that meets the rule of topic i."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -22,9 +23,9 @@ _CHUNK = 256
 class LinearFilter(SupervisedFilter):
     """One hyperplane (w, b) for each topic: relevant iff w·x + b > 0."""
 
+    @abstractmethod
     def _margins_wanted(self) -> tuple[float, float]:
         """y(w·x + b) up to which a relevant, and an irrelevant, document makes an update."""
-        raise NotImplementedError
 
     def _begin(self) -> None:
         self._W = np.zeros((len(self.topics_), self._topics.n_features))
