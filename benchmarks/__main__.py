@@ -31,6 +31,7 @@ def show(title: str, rows: list[dict[str, object]]) -> None:
 def main(chosen: list[str]) -> None:
     from benchmarks import (
         aroma,
+        comparison,
         energy,
         filtering,
         lmnn,
@@ -82,6 +83,7 @@ def main(chosen: list[str]) -> None:
         "memory": [("Memory beyond the data, MiB", memory.run)],
         "startup": [("Seconds to start", startup.run)],
         "peers": [("LMNN and its peers at equal loss", peers.run)],
+        "comparison": [("ITML, MMC, NCA and RCA against their peers", comparison.run)],
     }
     unknown = set(chosen) - set(sections)
     if unknown:

@@ -36,6 +36,24 @@ def naive_sila(
     return total + votes * A, mistakes
 
 
+def eigh_esila(X: np.ndarray, y: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, int]:
+    """An epoch of eSiLA over unit rows in the order of their classes, with an eigh at each step."""
+    k, d = targets.shape[1], X.shape[1]
+    A, updates = np.zeros((d, d)), 0
+    for i in range(len(y)):
+        s = X @ (A.T @ X[i])
+        own = s[targets[i]].sum()
+        s[y == y[i]] = -np.inf
+        impostors = np.argsort(-s, kind="stable")[:k]
+        if own - s[impostors].sum() > 0:
+            continue
+        F = np.outer(X[i], X[targets[i]].sum(axis=0) - X[impostors].sum(axis=0))
+        values, vectors = np.linalg.eigh(A + (F + F.T) / 2)
+        A = (vectors * np.maximum(values, 0)) @ vectors.T
+        updates += 1
+    return A, updates
+
+
 def eigh_gcosla(
     pairs, gamma: float, beta: float, A: np.ndarray, b: float
 ) -> tuple[np.ndarray, float, int]:

@@ -31,6 +31,8 @@ PINNED = [
     ["numpy==2.1.3", "scipy==1.14.1", "scikit-learn==1.5.2", "metric-learn==0.7.0", "six==1.16.0"],
     ["pylmnn==1.6.4"],
 ]
+OPTIONAL = {"mlpack": "mlpack==4.8.0"}
+"""Not every Python has a wheel of these."""
 
 K, MU = 3, 0.5
 REPEATS = 5
@@ -64,6 +66,18 @@ def environment() -> Path | None:
             return None
     (HOME / "complete").touch()
     return python
+
+
+def lacking(python: Path) -> dict[str, str]:
+    """Which of the optional peers cannot be had, and why; the others are installed if need be."""
+    missing = {}
+    for name, pinned in OPTIONAL.items():
+        if subprocess.run([str(python), "-c", f"import {name}"], capture_output=True).returncode:
+            command = [str(python), "-m", "pip", "install", "--quiet", pinned, *PINNED[0]]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                missing[name] = done.stderr.strip().splitlines()[-1]
+    return missing
 
 
 def points(name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from samewise import datasets, exceptions, filtering, scores
+    from samewise import datasets, exceptions, filtering, plots, scores
     from samewise.decide import KNNClassifier, PerClassClassifier, Verifier
     from samewise.filtering import (
         BatchTopicFilter,
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
         LowRankBilinear,
         Mahalanobis,
         MultiMetric,
+        NeuralSimilarity,
         NormalizedBilinear,
+        PosteriorSimilarity,
     )
     from samewise.learners import (
+        HIER,
         IGML,
         ITML,
         KIGML,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
         POLA,
         RBS,
         RCA,
+        SNN,
         SRBS,
         Cosine,
         Covariance,
@@ -60,7 +64,15 @@ if TYPE_CHECKING:
         Relief,
         SiLA,
     )
-    from samewise.protocols import double_cross_validation, tune_C
+    from samewise.model import Model
+    from samewise.protocols import (
+        choose_learner,
+        double_cross_validation,
+        evaluate,
+        gain,
+        tune_C,
+    )
+    from samewise.report import write_report
     from samewise.saved import load
     from samewise.search import Index, margins
     from samewise.supervision import Pairs, Triplets
@@ -68,6 +80,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "HIER",
     "IGML",
     "ITML",
     "KIGML",
@@ -83,6 +96,7 @@ __all__ = [
     "POLA",
     "RBS",
     "RCA",
+    "SNN",
     "SRBS",
     "BatchTopicFilter",
     "Bilinear",
@@ -101,9 +115,11 @@ __all__ = [
     "KernelPOLA",
     "LowRankBilinear",
     "Mahalanobis",
+    "Model",
     "MultiMetric",
     "MultiMetricLMNN",
     "NearestFilter",
+    "NeuralSimilarity",
     "NormalizedBilinear",
     "PAUMFilter",
     "Pairs",
@@ -111,20 +127,26 @@ __all__ = [
     "PerClassClassifier",
     "PerceptronFilter",
     "PolaFilter",
+    "PosteriorSimilarity",
     "Relief",
     "SiLA",
     "TextVectors",
     "TopicFilter",
     "Triplets",
     "Verifier",
+    "choose_learner",
     "datasets",
     "double_cross_validation",
+    "evaluate",
     "exceptions",
     "filtering",
+    "gain",
     "load",
     "margins",
+    "plots",
     "scores",
     "tune_C",
+    "write_report",
 ]
 
 _WHERE = {
@@ -150,7 +172,9 @@ _WHERE = {
             "LowRankBilinear",
             "Mahalanobis",
             "MultiMetric",
+            "NeuralSimilarity",
             "NormalizedBilinear",
+            "PosteriorSimilarity",
         ),
         "forms",
     ),
@@ -162,6 +186,7 @@ _WHERE = {
             "Euclidean",
             "FactoredAROMA",
             "GCosLA",
+            "HIER",
             "IGML",
             "ITML",
             "KernelLMNN",
@@ -183,12 +208,17 @@ _WHERE = {
             "RCA",
             "Relief",
             "SiLA",
+            "SNN",
             "SRBS",
         ),
         "learners",
     ),
-    **dict.fromkeys(("double_cross_validation", "tune_C"), "protocols"),
+    "Model": "model",
+    **dict.fromkeys(
+        ("choose_learner", "double_cross_validation", "evaluate", "gain", "tune_C"), "protocols"
+    ),
     "load": "saved",
+    "write_report": "report",
     **dict.fromkeys(("Index", "margins"), "search"),
     **dict.fromkeys(("Pairs", "Triplets"), "supervision"),
 }

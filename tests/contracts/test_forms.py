@@ -64,6 +64,12 @@ FORMS = {
     "multi metric": lambda: forms.MultiMetric(
         [square(), square(2)[:3], square(3)], centers=rows(6, 3)
     ),
+    "neural": lambda: forms.NeuralSimilarity(
+        square()[:3], square(2)[:3], square(3)[0, :3], square(3)[1, :3], 0.5
+    ),
+    "posterior": lambda: forms.PosteriorSimilarity(
+        square()[:3], square()[3, :3], square(2)[:3, :3]
+    ),
 }
 DISTANCES = [name for name in FORMS if name.startswith(("mahalanobis", "kernel"))]
 COSINES = [name for name in FORMS if name.startswith("generalized")]
@@ -186,11 +192,11 @@ def test_cosines_are_cosines(name):
     close(S, E @ E.T)
 
 
-@pytest.mark.parametrize("name", ["bilinear", "low rank bilinear", "plain", "cosine"])
+@pytest.mark.parametrize("name", ["bilinear", "low rank bilinear", "plain", "cosine", "posterior"])
 def test_embedded_queries_score_stored_items(name):
     form, X, Y = FORMS[name](), rows(4), rows(5, 6)
     stored = Y / np.linalg.norm(Y, axis=1, keepdims=True) if name == "cosine" else Y
-    if name == "low rank bilinear":
+    if name in ("low rank bilinear", "posterior"):
         stored = form.embed_item(Y)
     close(form.embed_query(X) @ stored.T, form.cross(X, Y))
     close(form.embed_query(sparse.csr_array(X)), form.embed_query(X))

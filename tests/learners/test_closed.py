@@ -8,7 +8,6 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn import covariance, decomposition, discriminant_analysis
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -52,8 +51,6 @@ def test_covariance_is_inverted(labeled, shrinkage):
     M = Covariance(shrinkage).fit(X).metric_.matrix
     expected = np.linalg.inv(reference.shrunk(reference.covariance(X), shrinkage))
     np.testing.assert_allclose(M, expected, **CLOSE)
-    theirs = covariance.ShrunkCovariance(shrinkage=shrinkage).fit(X)
-    np.testing.assert_allclose(M, theirs.precision_, **CLOSE)
 
 
 def test_covariance_does_not_depend_on_the_units(labeled):
@@ -63,36 +60,10 @@ def test_covariance_does_not_depend_on_the_units(labeled):
     np.testing.assert_allclose(Covariance().fit(X * units).metric_.cross(X * units), D, atol=1e-6)
 
 
-@pytest.mark.parametrize("whiten", [False, True])
-@pytest.mark.parametrize("k", [None, 3])
-def test_pca_is_scikit_learns(labeled, whiten, k):
-    X, _ = labeled
-    for rows in (X, X[:4]):
-        if k is None and len(rows) < 5:
-            continue  # The fourth direction has no variance: any will do.
-        ours = PCA(k, whiten=whiten).fit(rows)
-        theirs = decomposition.PCA(k, whiten=whiten, svd_solver="full").fit(rows)
-        E = theirs.transform(X)
-        np.testing.assert_allclose(
-            ours.metric_.cross(X), np.linalg.norm(E[:, None] - E, axis=2), **CLOSE
-        )
-        np.testing.assert_allclose(ours.explained_variance_, theirs.explained_variance_, **CLOSE)
-
-
-@pytest.mark.parametrize("k", [None, 1])
-@pytest.mark.parametrize("shrinkage", [0.0, 0.2, "auto"])
-def test_lda_is_scikit_learns(labeled, k, shrinkage):
+def test_lda_by_its_definition(labeled):
     X, y = labeled
-    ours = LDA(k, shrinkage=shrinkage).fit(X, np.array(["b", "a", "c"])[y])
-    assert ours.classes_.tolist() == ["a", "b", "c"]
-    how = {"solver": "eigen", "shrinkage": shrinkage} if shrinkage else {}
-    theirs = discriminant_analysis.LinearDiscriminantAnalysis(n_components=k, **how).fit(X, y)
-    E = theirs.transform(X)
-    np.testing.assert_allclose(
-        ours.metric_.cross(X), np.linalg.norm(E[:, None] - E, axis=2), **CLOSE
-    )
-    if shrinkage == 0:
-        np.testing.assert_allclose(ours.metric_.matrix, reference.lda(X, y, k or 2), **CLOSE)
+    for k in (1, 2):
+        np.testing.assert_allclose(LDA(k).fit(X, y).metric_.matrix, reference.lda(X, y, k), **CLOSE)
 
 
 # Awkward data

@@ -16,7 +16,8 @@ import samewise
 from samewise import KNNClassifier, Mahalanobis, Pairs, Triplets
 from samewise.exceptions import DegenerateInputError, InvalidInputError, SamewiseWarning
 from samewise.kernels import logdet
-from samewise.learners.itml import ITML, LEGO
+from samewise.learners.itml import ITML
+from samewise.learners.lego import LEGO
 from tests.reference import peers as reference
 
 

@@ -38,7 +38,7 @@ from samewise import (
 )
 from samewise.exceptions import FileFormatError
 from samewise.learners.gcosla import GCosLA
-from samewise.learners.itml import LEGO
+from samewise.learners.lego import LEGO
 
 MAGIC = b"samewise\x1a\n"
 AVERAGES = ["last", "uniform", "survival", ("suffix", 500), ("cutoff", 1)]

@@ -8,6 +8,8 @@ from samewise.forms.kernel import KernelMahalanobis
 from samewise.forms.low_rank import LowRankBilinear
 from samewise.forms.mahalanobis import Mahalanobis
 from samewise.forms.multi_metric import MultiMetric
+from samewise.forms.neural import NeuralSimilarity
+from samewise.forms.posterior import PosteriorSimilarity
 
 __all__ = [
     "Bilinear",
@@ -17,6 +19,8 @@ __all__ = [
     "LowRankBilinear",
     "Mahalanobis",
     "MultiMetric",
+    "NeuralSimilarity",
     "NormalizedBilinear",
+    "PosteriorSimilarity",
     "load",
 ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.files import container
+from samewise.files.state import FLOATS, Saved, State
 from samewise.forms.base import KINDS, Form
 
-__all__ = ["form_of", "load", "save_form"]
+__all__ = ["form_of", "form_state", "load", "restored_form", "save_form"]
 
 
 def save_form(form: Form, path: str | os.PathLike[str]) -> None:
@@ -31,6 +34,11 @@ def save_form(form: Form, path: str | os.PathLike[str]) -> None:
     ...     load(path) == Bilinear([[1.0, 2.0]])
     True
     """
+    arrays, params = _savable(form)
+    container.write(path, form.kind, arrays, params, owner=type(form).__name__)
+
+
+def _savable(form: Form) -> tuple[dict[str, Array], dict[str, Any]]:
     arrays, params = form._state()
     owner = type(form).__name__
     for name, value in params.items():
@@ -39,7 +47,7 @@ def save_form(form: Form, path: str | os.PathLike[str]) -> None:
                 f"A {owner} whose {name} is a callable cannot be saved; use a named {name}, or "
                 "keep the arrays and build the form again in your program"
             )
-    container.write(path, form.kind, arrays, params, owner=owner)
+    return arrays, params
 
 
 def load(path: str | os.PathLike[str]) -> Form:
@@ -78,3 +86,28 @@ def form_of(content: container.Content) -> Form:
         content.refuse(f"holds a form of the unknown kind {content.kind!r}")
     with content.making(cls.__name__):
         return cls._restore(content.arrays, content.params)
+
+
+def form_state(form: Form) -> State:
+    """A form as a part of something else that is saved."""
+    arrays, params = _savable(form)
+    shapes = [[name, values.ndim] for name, values in arrays.items()]
+    return State(dict(arrays), {"form": form.kind, "params": params, "arrays": shapes})
+
+
+def restored_form(saved: Saved) -> Form:
+    """The form of such a state."""
+    cls = KINDS.get(str(saved.value("form")))
+    params, shapes = saved.value("params"), saved.value("arrays")
+    saved.check(
+        cls is not None and isinstance(params, dict) and isinstance(shapes, list),
+        "must be a form of a known kind",
+    )
+    assert cls is not None
+    arrays = {}
+    for name, ndim in shapes:
+        saved.check(type(ndim) is int and 1 <= ndim <= 2, "arrays must have one or two sides")
+        arrays[name] = saved.array(name, *[None] * ndim, dtypes=[*FLOATS, "int64"], empty=True)
+        # Where a form does not copy what it is restored of, it is frozen nevertheless.
+        arrays[name].flags.writeable = False
+    return cls._restore(arrays, params)

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["dots", "first_above", "quadratics", "tables", "to_unit"]
+__all__ = ["dots", "first_above", "nearest", "quadratics", "tables", "to_unit"]
 
 _Floats = NDArray[np.float64]
 _TABLE = 4096
@@ -137,15 +137,50 @@ def first_above(
 
 
 @njit(cache=True, nogil=True)
-def quadratics(indptr: Any, indices: Any, data: _Floats, M: _Floats) -> _Floats:
-    """x_iᵀMx_i for every row i, of a symmetric M given in both triangles."""
+def quadratics(indptr: Any, indices: Any, data: _Floats, T: _Floats) -> _Floats:
+    """x_iᵀMx_i for every row i; the symmetric M stands in the lower triangle of T."""
     out = np.zeros(len(indptr) - 1)
     for i in range(len(out)):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
-            inner = 0.0
-            for m in range(indptr[i], indptr[i + 1]):
-                inner += M[indices[k], indices[m]] * data[m]
-            total += data[k] * inner
+            row, inner = T[indices[k]], 0.0
+            for m in range(indptr[i], k):
+                inner += row[indices[m]] * data[m]
+            total += data[k] * (2.0 * inner + row[indices[k]] * data[k])
         out[i] = total
     return out
+
+
+@njit(cache=True, nogil=True)
+def nearest(
+    indptr: Any,
+    indices: Any,
+    data: _Floats,
+    squares: _Floats,
+    x_indices: Any,
+    x_data: _Floats,
+    T: _Floats,
+) -> tuple[int, float]:
+    """The first row r with the smallest (x − r)ᵀM(x − r), and that value, at least 0.
+
+    `squares` are the rᵀMr; M stands in the lower triangle of T. There must be a row.
+    """
+    Mx = np.zeros(len(T))
+    for j in range(len(T)):
+        total = 0.0
+        for k in range(len(x_indices)):
+            i = x_indices[k]
+            total += (T[j, i] if i <= j else T[i, j]) * x_data[k]
+        Mx[j] = total
+    square = 0.0
+    for k in range(len(x_indices)):
+        square += x_data[k] * Mx[x_indices[k]]
+    best, place = np.inf, 0
+    for i in range(len(indptr) - 1):
+        dot = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            dot += data[k] * Mx[indices[k]]
+        value = max(squares[i] - 2.0 * dot + square, 0.0)
+        if value < best:
+            best, place = value, i
+    return place, best

@@ -2,9 +2,11 @@
 
 from samewise.learners.aroma import DiagonalAROMA, FactoredAROMA
 from samewise.learners.gcosla import GCosLA
+from samewise.learners.hier import HIER
 from samewise.learners.igml import IGML, KIGML
-from samewise.learners.itml import ITML, LEGO
+from samewise.learners.itml import ITML
 from samewise.learners.kernel_pola import KernelPOLA
+from samewise.learners.lego import LEGO
 from samewise.learners.lmnn import LMNN, KernelLMNN, MultiMetricLMNN
 from samewise.learners.mcml import MCML
 from samewise.learners.mmc import MMC
@@ -17,9 +19,11 @@ from samewise.learners.rbs import RBS
 from samewise.learners.rca import KRCA, RCA
 from samewise.learners.relief import Relief
 from samewise.learners.sila import SiLA
+from samewise.learners.snn import SNN
 from samewise.learners.srbs import SRBS
 
 __all__ = [
+    "HIER",
     "IGML",
     "ITML",
     "KIGML",
@@ -35,6 +39,7 @@ __all__ = [
     "POLA",
     "RBS",
     "RCA",
+    "SNN",
     "SRBS",
     "Cosine",
     "Covariance",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -24,9 +23,9 @@ from samewise._typing import Array, Matrix
 from samewise.engine.online import Online, few_threads
 from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
-from samewise.files.container import parse
 from samewise.files.state import Saved, State
 from samewise.forms import Form
+from samewise.learners.savable import keep_names, restore_names
 from samewise.search import Index
 from samewise.supervision.streams import passes
 
@@ -298,19 +297,14 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """What was learned, beyond the parameters; a kind of learner adds what it has besides."""
         state = State(values={"n_features_in_": self.n_features_in_})
         if hasattr(self, "feature_names_in_"):
-            # An array: names of many features would not fit into the header of a file.
-            text = json.dumps(self.feature_names_in_.tolist()).encode()
-            state.arrays["feature_names_in_"] = np.frombuffer(text, dtype=np.uint8)
+            keep_names(state, "feature_names_in_", self.feature_names_in_)
         return state.add("online", self._online.state())
 
     def _restore(self, saved: Saved) -> None:
         """Take over what `_state` gave."""
         self.n_features_in_ = saved.count("n_features_in_", least=1)
         if saved.has("feature_names_in_"):
-            names = parse(saved.array("feature_names_in_", None, dtypes=["uint8"]).tobytes())
-            right = isinstance(names, list) and all(isinstance(name, str) for name in names)
-            saved.check(right and len(names) == self.n_features_in_, "feature names must be texts")
-            self.feature_names_in_ = np.array(names, dtype=object)
+            self.feature_names_in_ = restore_names(saved, "feature_names_in_", self)
         self._online = self._restored_engine(saved.part("online"))
         self._handed = {}
 

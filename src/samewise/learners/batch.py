@@ -1,4 +1,4 @@
-"""What batch learners of a Mahalanobis distance have in common: the gate, the watch, the result."""
+"""What batch learners have in common: the gate, the watch, the result."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
 from samewise.forms import Mahalanobis
 from samewise.kernels.pairwise import times
+from samewise.learners.savable import Savable
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_pairs, is_labeled
 
-__all__ = ["BatchLearner", "Watch"]
+__all__ = ["Batch", "BatchLearner", "Watch"]
 
 MOST_SPARSE = 2**27
 """Values of a sparse matrix that is made dense."""
@@ -37,11 +38,9 @@ RIDGE = 1e-3
 Callback = Callable[[dict[str, Any]], object] | None
 
 
-class BatchLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A Mahalanobis distance learned from all examples at once; a subclass has the `fit`."""
+class Batch(Savable, BaseEstimator):
+    """A form learned from all examples at once; a subclass has the `fit`."""
 
-    components_: Array
-    metric_: Mahalanobis
     n_features_in_: int
 
     @contextmanager
@@ -87,10 +86,6 @@ class BatchLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self.__dict__.pop("feature_names_in_", None)
         return pairs
 
-    def _keep(self, components: Array) -> None:
-        self.components_ = components
-        self.metric_ = Mahalanobis.from_components(components)
-
     def _say_unfinished(self, tol: float, n_iter: int, reached: str) -> None:
         warnings.warn(
             f"{type(self).__name__} has not converged to tol={tol:g} in {n_iter} iterations"
@@ -98,6 +93,26 @@ class BatchLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             SamewiseWarning,
             stacklevel=4,
         )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "metric_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+class BatchLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Batch):
+    """A Mahalanobis distance learned from all examples at once."""
+
+    components_: Array
+    metric_: Mahalanobis
+
+    def _keep(self, components: Array) -> None:
+        self.components_ = components
+        self.metric_ = Mahalanobis.from_components(components)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Lx for each row: Euclidean distances of the result are the learned distances.
@@ -118,13 +133,8 @@ class BatchLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "components_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -143,6 +153,8 @@ class Watch:
         Whether to print a line, at most once a second.
     callback : callable or None
         Called with a dict; stops the run if it returns true.
+    shown : str
+        What the callback is shown beside the fields.
     """
 
     def __init__(
@@ -152,14 +164,16 @@ class Watch:
         progress: Progress,
         verbose: int | bool,
         callback: Callback,
+        shown: str = "components",
     ) -> None:
+        self.shown = shown
         self.owner, self.fields = owner, (*fields, "seconds")
         self.progress, self.verbose, self.callback = progress, verbose, callback
         self.rows: list[tuple[float, ...]] = []
         self.stopped = False
         self._start = self._said = time.monotonic()
 
-    def look(self, components: Callable[[], Array], *values: float) -> bool:
+    def look(self, learned: Callable[[], Any], *values: float) -> bool:
         """Take in an iteration; True to stop the run."""
         now = time.monotonic()
         self.rows.append((*values, now - self._start))
@@ -168,7 +182,7 @@ class Watch:
             self.say()
         if self.callback is not None:
             info: dict[str, Any] = dict(zip(self.fields, self.rows[-1], strict=True))
-            info |= {"iteration": len(self.rows), "components": components()}
+            info |= {"iteration": len(self.rows), self.shown: learned()}
             self.stopped |= bool(self.callback(info))
         self.stopped |= self.progress.interrupted
         return self.stopped

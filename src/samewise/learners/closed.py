@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
 from samewise.forms import GeneralizedCosine, Mahalanobis
+from samewise.learners.savable import Savable
 
 __all__ = [
     "ACCEPTED",
@@ -42,7 +43,7 @@ FALLBACK = 1e-3
 """The shrinkage of a singular matrix for which none was chosen."""
 
 
-class ClosedForm:
+class ClosedForm(Savable):
     """A learner whose form follows from its input at once."""
 
     @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, cast
@@ -197,17 +196,6 @@ class GCosLA(PerClass, OnlineLearner):
                 "mode='multiclass'."
             )
         return super()._go_on(X, y, sample_weight)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file that `samewise.load` reads; see `OASIS.save`.
-
-        With mode="binary", save the single learners_ or metrics_.
-        """
-        if hasattr(self, "learners_"):
-            raise InvalidInputError(
-                "A GCosLA with mode='binary' is many learners; save each of learners_, or metrics_."
-            )
-        super().save(path)
 
     def _supervision(
         self,

@@ -90,6 +90,7 @@ class IGML(LinearMap):
            [0.    , 0.5   ]])
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "classes_")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
     def __init__(self, smoothing: float = 1.0, *, shrinkage: float = 0.0) -> None:
@@ -171,6 +172,7 @@ class KIGML(ClosedForm, KernelBasis):
     True
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "classes_", "landmarks_")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelBasis._parameter_constraints,
         **_CONSTRAINTS,

@@ -1,9 +1,8 @@
-"""Information-theoretic metric learning: ITML, from all pairs, and LEGO, from one after another."""
+"""Information-theoretic metric learning."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,31 +14,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Matrix
-from samewise.engine.directions import pair_difference
-from samewise.engine.logdet import LogDet
-from samewise.engine.online import Online, few_threads
+from samewise.engine.online import few_threads
 from samewise.engine.progress import Progress
-from samewise.engine.stores import Symmetric
 from samewise.exceptions import DegenerateInputError, InvalidInputError
-from samewise.files.state import Saved
 from samewise.forms import Mahalanobis
 from samewise.kernels.logdet import cycle
 from samewise.kernels.pairwise import dense, row_dots, squared_distances, times
 from samewise.kernels.psd import factor
 from samewise.learners.batch import BatchLearner, Watch, dense_rows, regularized
-from samewise.learners.linear import LinearPairLearner
+from samewise.learners.differences import Differences
 from samewise.supervision import Pairs
 from samewise.supervision.sampling import row_keys
 
-__all__ = ["ITML", "LEGO"]
+__all__ = ["ITML"]
 
 Vector = NDArray[np.float64]
 
 SAMPLE = 1000
 """Rows whose distances tell the bounds."""
-
-PASSED_ON = ("n_passes", "shuffle", "n_pairs", "strategy", "verbose", "random_state")
-"""Parameters that LEGO has in common with the other online learners of pairs."""
 
 
 class ITML(BatchLearner):
@@ -133,6 +125,17 @@ class ITML(BatchLearner):
     True
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "bounds_",
+        "duals_",
+        "loss_",
+        "gap_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "prior": [StrOptions({"identity", "covariance"}), "array-like", Mahalanobis],
@@ -229,9 +232,9 @@ class ITML(BatchLearner):
 
     def _problem(self, pairs: Pairs, inverse: Vector) -> tuple[Problem, NDArray[np.intp]]:
         """The problem of the pairs that say something, and which these are."""
-        V = dense_rows(pairs.differences(), "ITML").astype(np.float64)
+        V = Differences.of(pairs, "ITML")
         weight = np.ones(len(pairs)) if pairs.sample_weight is None else pairs.sample_weight
-        used = np.flatnonzero(V.any(axis=1) & (weight > 0))
+        used = np.flatnonzero(V.differ() & (weight > 0))
         if not len(used):
             raise DegenerateInputError(
                 "ITML needs pairs of different rows. Got only pairs of identical rows, or of "
@@ -240,16 +243,12 @@ class ITML(BatchLearner):
         u, low = self.bounds_
         delta = pairs.y[used].astype(np.float64)
         xi = np.where(delta > 0, u, low)
-        V = np.ascontiguousarray(V[used])
-        return Problem(V, delta, self.gamma * weight[used], xi, inverse), used
+        return Problem(V.only(used), delta, self.gamma * weight[used], xi, inverse), used
 
     def _solve(self, problem: Problem, duals: Vector, watch: Watch) -> State:
         state = problem.state(duals)
         while len(watch.rows) < self.max_iter:
-            A, bounds = state.A.copy(), problem.slack_bounds(state.duals)
-            duals = state.duals.copy()
-            cycle(A, problem.V, problem.delta, problem.gamma, duals, bounds)
-            state = problem.state(duals)
+            state = problem.state(problem.cycle(state))
             stop = watch.look(lambda A=state.A: factor(A)[0], state.loss, state.gap)  # type: ignore[misc]
             if stop or self._enough(state):
                 break
@@ -272,7 +271,7 @@ class State(NamedTuple):
 class Problem(NamedTuple):
     """Pairs with δ, γ and ξ₀, and A₀⁻¹."""
 
-    V: Vector
+    V: Differences
     delta: Vector
     gamma: Vector
     xi: Vector
@@ -290,13 +289,24 @@ class Problem(NamedTuple):
 
     def _precision(self, duals: Vector) -> Vector:
         """A⁻¹ = A₀⁻¹ + Σ δλ v vᵀ."""
-        on = duals > 0
-        K: Vector = self.inverse + (self.V[on].T * (self.delta * duals)[on]) @ self.V[on]
+        K: Vector = self.inverse.copy()
+        on = np.flatnonzero(duals > 0)
+        V, factor = self.V.only(on), (self.delta * duals)[on]
+        for rows in V.blocks():
+            block = V[rows]
+            K += (block.T * factor[rows]) @ block
         return K
 
     def slack_bounds(self, duals: Vector) -> Vector:
         """ξ: 1/ξ = 1/ξ₀ − δλ/γ."""
         return 1 / (1 / self.xi - self.delta * duals / self.gamma)
+
+    def cycle(self, state: State) -> Vector:
+        """The multipliers after one projection on each constraint."""
+        A, duals, bounds = state.A.copy(), state.duals.copy(), self.slack_bounds(state.duals)
+        for rows in self.V.blocks():
+            cycle(A, self.V[rows], self.delta[rows], self.gamma[rows], duals[rows], bounds[rows])
+        return duals
 
     def state(self, duals: Vector) -> State:
         """A from the multipliers, the loss P(A) and P(A) − g(λ).
@@ -307,7 +317,10 @@ class Problem(NamedTuple):
         A = cho_solve((root, True), np.eye(len(root)))
         A = (A + A.T) / 2
         log_det = -2 * np.log(np.diagonal(root)).sum() + np.linalg.slogdet(self.inverse)[1]
-        ratio = row_dots(times(self.V, A), self.V) / self.xi
+        ratio = np.empty_like(self.xi)
+        for rows in self.V.blocks():
+            V = self.V[rows]
+            ratio[rows] = row_dots(V @ A, V) / self.xi[rows]
         # A violated bound moves to the distance; others stay.
         ratio = np.where(self.delta * (ratio - 1) > 0, ratio, 1.0)
         slack = self.gamma @ (ratio - np.log(ratio) - 1)
@@ -315,137 +328,6 @@ class Problem(NamedTuple):
         bound = -log_det - self.gamma @ np.log(self.slack_bounds(duals) / self.xi)
         # Below 0 there is only rounding.
         return State(duals, A, max(float(loss), 0.0), max(float(loss - bound), 0.0))
-
-
-class LEGO(LinearPairLearner):
-    """LogDet exact gradient online: ITML's steps, one pair at a time, each taken once.
-
-    A similar pair aims at vᵀAv ≤ u, a dissimilar one at vᵀAv ≥ l. With t the bound and p = vᵀAv
-    beyond it, A moves to the minimum of D(A′, A) + η/2 (vᵀA′v − t)², D the LogDet divergence:
-
-        A ← A − β Av vᵀA / (1 + βp),   β = η (q − t),
-        q = (ηtp − 1 + √((ηtp − 1)² + 4ηp²)) / (2ηp),
-
-    where q, between p and t, is the distance after the step. A pair within its bound moves nothing.
-    A stays positive definite by itself. As η grows, q tends to t: the projection of ITML without
-    slack.
-
-    Parameters
-    ----------
-    eta : float, default=1.0
-        η, the learning rate; it has the unit of 1/D². Multiplied by the weight of a pair, where
-        pairs have weights.
-    bounds : pair of floats, optional
-        (u, l), on squared distances, u < l. By default the 5th and the 95th percentile of vᵀAv
-        between the rows that occur in the first portion of pairs (a thousand different ones, if
-        there are more), with the A to start from.
-    init : "identity", array of shape (n_features, n_features) or Mahalanobis
-        A to start from, positive definite.
-    n_passes : int
-        How often `fit` goes through the pairs.
-    shuffle : bool
-        Whether `fit` shows them in a new random order on each pass.
-    n_pairs : int, optional
-        Pairs drawn from labeled examples; unless said, 20 per example and at most 100 000.
-    strategy : {"balanced", "random", "nearest"}
-        How they are drawn, see `Pairs.from_labels`.
-    verbose : bool
-        Print progress to standard error.
-    random_state : int, RandomState or None
-        For drawing pairs and shuffling, the only randomness.
-
-    Attributes
-    ----------
-    metric_ : Mahalanobis
-        The learned distance, with `matrix` A.
-    threshold_ : float
-        (u + l)/2, on squared distances.
-    bounds_ : tuple of floats
-        (u, l).
-    components_ : array of shape (rank, n_features)
-    n_updates_, n_seen_, n_mistakes_ : int
-        A mistake is a pair on the wrong side of the threshold when it was shown.
-    loss_ : float
-        Σ |vᵀAv − t| over the pairs beyond their bounds as they were shown.
-    history_ : dict of arrays
-        Running totals "rounds", "loss", "mistakes" and "updates".
-    n_features_in_, feature_names_in_
-
-    Notes
-    -----
-    The state is kept in float64; float32 data give a float32 metric. Sparse rows are accepted; A
-    and the time for a pair, Θ(d²), are those of dense ones.
-
-    References
-    ----------
-    P. Jain, B. Kulis, I. S. Dhillon, K. Grauman: Online metric learning and fast similarity
-    search. NIPS 2008, section 2.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from samewise import Pairs
-    >>> from samewise.learners.itml import LEGO
-    >>> X, y = load_iris(return_X_y=True)
-    >>> pairs = Pairs.from_labels(X, y, n_pairs=2000, random_state=0)
-    >>> LEGO(eta=0.1).fit(pairs).score(X, y) > 0.9
-    True
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "eta": [Interval(Real, 0, None, closed="neither")],
-        "bounds": ["array-like", None],
-        "init": [StrOptions({"identity"}), "array-like", Mahalanobis],
-        **{name: LinearPairLearner._parameter_constraints[name] for name in PASSED_ON},
-    }
-
-    def __init__(
-        self,
-        eta: float = 1.0,
-        *,
-        bounds: tuple[float, float] | None = None,
-        init: Any = "identity",
-        n_passes: int = 1,
-        shuffle: bool = False,
-        n_pairs: int | None = None,
-        strategy: str = "balanced",
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.eta = eta
-        self.bounds = bounds
-        self.init = init
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.n_pairs = n_pairs
-        self.strategy = strategy
-        self.verbose = verbose
-        self.random_state = random_state
-
-    def _begin(self, pairs: Pairs) -> Online:
-        self._dtype = pairs.X.dtype
-        A = definite(self.init, pairs.X.shape[1], "init")
-        u, low = chosen_bounds(self.bounds, pairs, A)
-        if u == low:
-            raise InvalidInputError(
-                f"LEGO needs a lower bound above the upper one. Got u = l = {u:g}; give bounds."
-            )
-        return LogDet(A, (u + low) / 2, (low - u) / 2, self.eta)
-
-    def _show(self, online: Online, pairs: Pairs) -> None:
-        assert isinstance(online, LogDet)
-        margin = np.full(len(pairs), online.margin)
-        online.learn(replace(pair_difference(pairs), target=margin))
-
-    @property
-    def bounds_(self) -> tuple[float, float]:
-        """(u, l), on squared distances."""
-        b = self.threshold_
-        assert isinstance(self._online, LogDet)
-        return b - self._online.margin, b + self._online.margin
-
-    def _restored_engine(self, saved: Saved) -> Online:
-        return LogDet.restore(saved, Symmetric)
 
 
 def _inverse(A: Vector) -> Vector:

@@ -98,6 +98,16 @@ class MCML(BatchLearner):
     True
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "classes_",
+        "loss_",
+        "gap_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "init": [StrOptions({"auto", "identity"}), "array-like"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

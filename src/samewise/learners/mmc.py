@@ -18,7 +18,8 @@ from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
 from samewise.kernels.pairwise import squared_norms
 from samewise.kernels.psd import factor
-from samewise.learners.batch import SINGULAR, BatchLearner, Watch, dense_rows, regularized
+from samewise.learners.batch import SINGULAR, BatchLearner, Watch, regularized
+from samewise.learners.differences import Differences
 from samewise.learners.factored import Solution, solve
 from samewise.learners.lmnn.lbfgs import Matrix64
 from samewise.learners.lmnn.objective import Value
@@ -92,8 +93,8 @@ class MMC(BatchLearner):
         log Σ_D ‖Lv‖ − ½ log tr LᵀL
 
     is climbed by L-BFGS without any condition; its derivative proves how far the maximum can be.
-    With weights, pairs count as often as their weights say. The differences of all pairs are held
-    in memory, in float64.
+    With weights, pairs count as often as their weights say. The differences of dissimilar pairs are
+    held in memory, in float64.
 
     A feature, or a direction, in which dissimilar pairs differ and similar ones do not could be
     stretched without end. There the scatter of similar pairs gets a ridge, with a warning. What no
@@ -114,6 +115,15 @@ class MMC(BatchLearner):
     True
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "objective_",
+        "gap_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "structure": [StrOptions({"full", "diagonal"})],
         "n_pairs": [Interval(Integral, 1, None, closed="left"), None],
@@ -189,43 +199,44 @@ class Found(NamedTuple):
     gap: float
 
 
-def _sides(pairs: Pairs) -> tuple[Vector, Vector]:
+def _sides(pairs: Pairs) -> tuple[Differences, Differences]:
     """Differences of similar and of dissimilar pairs, times their weights (√ for similar ones)."""
-    V = dense_rows(pairs.differences(), "MMC").astype(np.float64)
+    V = Differences.of(pairs, "MMC")
     weight = np.ones(len(pairs)) if pairs.sample_weight is None else pairs.sample_weight
-    used = V.any(axis=1) & (weight > 0)
-    similar, others = used & (pairs.y > 0), used & (pairs.y < 0)
+    used = V.differ() & (weight > 0)
+    similar, others = (np.flatnonzero(used & (pairs.y == sign)) for sign in (1, -1))
     for name, some in (("similar", similar), ("dissimilar", others)):
-        if not some.any():
+        if not len(some):
             raise InvalidInputError(
                 f"MMC needs similar and dissimilar pairs of rows that differ. Got no {name} pair; "
                 "give some, or use ITML, which learns from either kind."
             )
     # √(vᵀAv) is linear in the length of v.
-    return V[similar] * np.sqrt(weight[similar])[:, None], V[others] * weight[others][:, None]
+    return V.only(similar, np.sqrt(weight[similar])), V.only(others, weight[others])
 
 
-def _units(S: Vector, D: Vector) -> Vector:
+def _units(near: Vector, far: Vector) -> Vector:
     """The size of the differences in each feature; 1 where there are none."""
-    sizes = np.sqrt(np.einsum("ij,ij->j", S, S) + np.einsum("ij,ij->j", D, D))
+    sizes = np.sqrt(np.diagonal(near) + np.diagonal(far))
     return np.where(sizes > 0, sizes, 1.0)
 
 
 class Stretch:
     """−log Σ_D ‖Lu‖ + ½ log tr LᵀL, in coordinates u = Bᵀv with Σ_S u uᵀ = I."""
 
-    def __init__(self, S: Vector, D: Vector) -> None:
-        unit = _units(S, D)
-        S, D = S / unit, D / unit
-        scatter = S.T @ S
-        values, axes = np.linalg.eigh(scatter + D.T @ D)
+    def __init__(self, S: Differences, D: Differences) -> None:
+        near, far = S.scatter(), D.scatter()
+        unit = _units(near, far)
+        near, far = near / unit / unit[:, None], far / unit / unit[:, None]
+        values, axes = np.linalg.eigh(near + far)
         basis = axes[:, values > SINGULAR * values[-1]]
-        inner = regularized(basis.T @ scatter @ basis, "the scatter of similar pairs", "MMC")
+        inner = regularized(basis.T @ near @ basis, "the scatter of similar pairs", "MMC")
         values, axes = np.linalg.eigh(inner)
-        B = basis @ (axes / np.sqrt(values))
-        self.U = D @ B
-        self.B = B / unit[:, None]
+        self.B = basis @ (axes / np.sqrt(values)) / unit[:, None]
         self.back = basis @ (axes * np.sqrt(values)) * unit[:, None]
+        self.U = np.empty((len(D), self.B.shape[1]))
+        for rows in D.blocks():
+            self.U[rows] = D[rows] @ self.B
 
     def solve(self, before: Array | None, max_iter: int, tol: float, watch: Watch) -> Found:
         """The best A, found over L."""
@@ -276,14 +287,15 @@ class Stretch:
 class Weights:
     """Σ_S vᵀAv − log Σ_D √(vᵀAv) over diagonal A (the paper's equation 6)."""
 
-    def __init__(self, S: Vector, D: Vector) -> None:
-        unit = _units(S, D)
-        self.used = np.flatnonzero(S.any(axis=0) | D.any(axis=0))
-        self.units = unit[self.used]
-        self.n_features = len(unit)
-        S, D = S[:, self.used] / self.units, D[:, self.used] / self.units
-        self.W = D * D
-        scatter = np.diag(np.einsum("ij,ij->j", S, S))
+    def __init__(self, S: Differences, D: Differences) -> None:
+        near, far = S.scatter(), D.scatter()
+        self.used = np.flatnonzero(np.diagonal(near) + np.diagonal(far))
+        self.units = _units(near, far)[self.used]
+        self.n_features = D.n_features
+        self.W = np.empty((len(D), len(self.used)))
+        for rows in D.blocks():
+            self.W[rows] = (D[rows][:, self.used] / self.units) ** 2
+        scatter = np.diag(np.diagonal(near)[self.used] / self.units**2)
         self.s = regularized(scatter, "the scatter of similar pairs", "MMC").diagonal()
 
     def solve(self, before: Array | None, max_iter: int, tol: float, watch: Watch) -> Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from samewise._typing import Matrix
+from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 
 __all__ = ["PerClass"]
@@ -27,6 +29,18 @@ class PerClass:
         single = clone(self).set_params(mode="multiclass")
         self.learners_ = [clone(single).fit(X, (y == c).astype(int)) for c in classes]
         self.classes_ = classes
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file that `samewise.load` reads; see `LMNN.save`, `OASIS.save`.
+
+        With mode="binary", save the single learners_ or metrics_.
+        """
+        if hasattr(self, "learners_"):
+            raise InvalidInputError(
+                f"A {type(self).__name__} with mode='binary' is many learners; save each of "
+                "learners_, or metrics_."
+            )
+        super().save(path)  # type: ignore[misc]
 
     @property
     def metrics_(self) -> list[Form]:

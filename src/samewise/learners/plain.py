@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
-from samewise.forms import GeneralizedCosine, Mahalanobis
+from samewise.forms import Form, GeneralizedCosine, Mahalanobis
 from samewise.learners.closed import (
     ACCEPTED,
     MOST,
@@ -91,6 +91,8 @@ class Cosine(LinearMap):
     array([0.6])
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_",)
+    _forms: ClassVar[tuple[type[Form], ...]] = (GeneralizedCosine,)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "on_zero": [StrOptions({"raise", "zero"})]
     }
@@ -204,6 +206,7 @@ class PCA(LinearMap):
     array([3.])
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "explained_variance_")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "whiten": ["boolean"],
@@ -280,6 +283,7 @@ class LDA(LinearMap):
     Mahalanobis(n_features_in=4, rank=2)
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "classes_")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],

@@ -83,6 +83,7 @@ class RBS(ContrastLearner):
     True
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "classes_", "margin_")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "structure": [StrOptions({"full", "diagonal"})],

@@ -19,13 +19,12 @@ from samewise.learners.closed import (
     ACCEPTED,
     ClosedForm,
     LinearMap,
-    centered,
     dense_rows,
-    differences_within,
     whitening,
 )
 from samewise.learners.labels import numbered
 from samewise.learners.lmnn.kernel import KernelBasis
+from samewise.learners.scatter import covariances
 from samewise.supervision import Pairs
 from samewise.supervision.chunklets import checked_chunklets, draw_chunklets, linked_chunklets
 from samewise.supervision.gate import as_pairs, is_labeled
@@ -150,6 +149,7 @@ class RCA(LinearMap, ChunkletLearner):
            [0., 2.]])
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "classes_?", "chunklets_")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
     def __init__(
@@ -248,6 +248,13 @@ class KRCA(ChunkletLearner, KernelBasis):
     True
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "classes_?",
+        "chunklets_",
+        "landmarks_",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelBasis._parameter_constraints,
         **_CONSTRAINTS,
@@ -305,15 +312,12 @@ def relevant_components(
     X: Array, chunklets: Indices, shrinkage: float, dtype: np.dtype[Any], owner: str
 ) -> Array:
     """L, its rows in the order of the variance of all points along them."""
-    Z = centered(X)
-    C = Z.T @ Z / len(Z)
-    within = differences_within(X, chunklets)
-    if not len(within):
+    C, Cw = covariances(X, chunklets)
+    if Cw is None:
         raise InvalidInputError(
             f"{owner} needs a chunklet of at least two points, to see how they differ. Got none; "
             "give similar pairs, or chunklets with two points or more."
         )
-    Cw = within.T @ within / len(within)
     W = whitening(Cw, C, shrinkage, dtype, "covariance within chunklets", stacklevel=4)
     _, U = np.linalg.eigh(W @ C @ W.T)
     return U[:, ::-1].T @ W

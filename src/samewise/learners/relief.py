@@ -16,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError
-from samewise.forms import Mahalanobis, NormalizedBilinear
+from samewise.forms import Form, Mahalanobis, NormalizedBilinear
 from samewise.kernels import normalizers
 from samewise.kernels.manhattan import manhattan
 from samewise.kernels.pairwise import row_slices
 from samewise.kernels.psd import project
 from samewise.learners.labels import numbered, unchanged_before, unit, warn_of_small_classes
+from samewise.learners.savable import Savable
 from samewise.search.hits import hits_and_misses
 
 __all__ = ["Relief"]
@@ -36,7 +37,7 @@ def _is_distance(learner: Relief) -> bool:
     raise AttributeError("Relief has transform only with form='distance'.")
 
 
-class Relief(BaseEstimator):
+class Relief(Savable, BaseEstimator):
     """RELIEF and ReliefF: one weight for each feature, or a full matrix.
 
     For J examples x with their nearest hit H, of the same class, and nearest miss M, of another,
@@ -116,6 +117,8 @@ class Relief(BaseEstimator):
     1
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "classes_", "ranges_", "weights_", "matrix_?")
+    _forms: ClassVar[tuple[type[Form], ...]] = (Mahalanobis, NormalizedBilinear)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "structure": [StrOptions({"diagonal", "full"})],

@@ -6,7 +6,7 @@ import copy
 from collections import deque
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,13 +23,15 @@ from samewise.engine.online import few_threads
 from samewise.engine.progress import Progress
 from samewise.engine.stores import Full
 from samewise.exceptions import InvalidInputError, TooLargeError
-from samewise.forms import Bilinear, NormalizedBilinear
+from samewise.files.state import Saved, State
+from samewise.forms import Bilinear, Form, NormalizedBilinear
 from samewise.kernels import sila as kernel
 from samewise.kernels import steps
 from samewise.kernels.pairwise import dense
 from samewise.learners.base_similarity import BaseSimilarity
 from samewise.learners.labels import numbered, unchanged_before, warn_of_small_classes
 from samewise.learners.per_class import PerClass
+from samewise.learners.savable import Savable
 from samewise.search import Index
 from samewise.search.margins import margins
 
@@ -42,7 +44,7 @@ LARGEST = 2**28
 """Entries of A beyond which it would hardly fit into memory."""
 
 
-class SiLA(PerClass, BaseEstimator):
+class SiLA(PerClass, Savable, BaseEstimator):
     """Similarity learning for k-NN: s_A(x, x') = xᵀAx'/N(x, x') by a voted perceptron.
 
     Every example should be more similar to its targets T, the k nearest of its own class under the
@@ -133,6 +135,8 @@ class SiLA(PerClass, BaseEstimator):
     True
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = ("_metric", "classes_")
+    _forms: ClassVar[tuple[type[Form], ...]] = (Bilinear, NormalizedBilinear)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "structure": [StrOptions(set(STRUCTURES))],
@@ -307,6 +311,15 @@ class SiLA(PerClass, BaseEstimator):
             A = np.diag(A[0])
         return Bilinear(A) if self.normalizer is None else NormalizedBilinear(A, self.normalizer)
 
+    def _state(self) -> State:
+        return super()._state().add("run", self._run.state())
+
+    def _restore(self, saved: Saved) -> None:
+        super()._restore(saved)
+        self._run = Run.restore(saved.part("run"))
+        d = self.n_features_in_
+        saved.check(self._run.store.shape in ((1, d), (d, d)), "run must be of its features")
+
     @property
     def metric_(self) -> Bilinear:
         """The learned similarity; not for mode="binary"."""
@@ -381,6 +394,19 @@ class Run(NamedTuple):
     average: Voted
     history: History
 
+    def state(self) -> State:
+        """The three of them."""
+        state = State().add("store", self.store.state())
+        return state.add("average", self.average.state()).add("history", self.history.state())
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Run:
+        """The run of that state."""
+        store = Full.restore(saved.part("store"))
+        saved.check(store.dtype == np.float64, "store must be of float64")
+        average = Voted.restore(saved.part("average"), store)
+        return cls(store, average, History.restore(saved.part("history")))
+
 
 class Voted(Average):
     """Averages as the voted perceptron counts: a hypothesis starts with one vote.
@@ -421,6 +447,21 @@ class Voted(Average):
             # The hypotheses up to the m-th came before this update, and lack it.
             mean.add(left, right, -c * votes[m] / total)
         return mean.matrix, b
+
+    def state(self) -> State:
+        """The running sums; of a suffix also the ages."""
+        state = super().state()
+        state.arrays["ages"] = np.array(self.ages, dtype=np.float64)
+        return state
+
+    @classmethod
+    def restore(cls, saved: Saved, store: Any) -> Voted:
+        """The average of that state, beside the matrix it averages."""
+        average = cast(Voted, super().restore(saved, store))
+        ages = saved.array("ages", len(average.recent), dtypes=["float64"], empty=True)
+        saved.check(bool(np.all(ages >= 0)), "ages must not be negative")
+        average.ages.extend(ages.tolist())
+        return average
 
 
 class Neighborhoods:

@@ -3,9 +3,11 @@
 NCA and MCML are sums over points i of a function of the row p(·|i). With W the derivative of the
 sum by −D, D_ij = ‖L(x_i − x_j)‖²,
 
-    ∂/∂L = −2 L Σ_ij W_ij v vᵀ = −2 (C Z − (W + Wᵀ) Z)ᵀ X,   Z = XLᵀ, C = diag of W1 + Wᵀ1,
+    ∂/∂M = −Σ_ij W_ij v vᵀ = −Xᵀ(C − W − Wᵀ)X,   C = diag of W1 + Wᵀ1,
+    ∂/∂L = 2 L ∂/∂M = −2 (C Z − (W + Wᵀ) Z)ᵀ X,   Z = XLᵀ.
 
-so that a block of rows of W is used by two products and forgotten.
+A block of rows of W is used and forgotten: by one product with X or, if L has few rows, by two
+with Z.
 """
 
 from __future__ import annotations
@@ -124,73 +126,88 @@ class SoftNeighbors:
 
     def sum(self, L: Matrix64, rule: Rule) -> tuple[float, Matrix64]:
         """The sum over all rows, and ∂/∂L."""
-        loss, G = self._sums(L, rule, None)
-        return loss, -2 * G
+        if 2 * len(L) >= self.X.shape[1]:
+            loss, by_M = self.scatter(L, rule)
+            return loss, 2 * L @ by_M
+        Z = self.X @ L.T.astype(self.X.dtype)
+        loss, rows, WZ, back = self._products(Z, Z, np.column_stack([Z, _ones(Z)]), rule)
+        C = rows + back[:, -1]
+        moved = Z * C[:, None] - WZ - back[:, :-1]
+        return loss, -2 * (moved.T @ self.X).astype(np.float64)
 
     def scatter(self, L: Matrix64, rule: Rule) -> tuple[float, Matrix64]:
         """The sum over all rows, and ∂/∂M, M = LᵀL."""
-        loss, G = self._sums(L, rule, self.X)
-        return loss, -(G + G.T) / 2
+        X = self.X
+        loss, rows, WX, back = self._products(X @ L.T.astype(X.dtype), X, _ones(X), rule)
+        C = rows + back[:, 0]
+        G = (X.T @ (X * (C / 2)[:, None] - WX)).astype(np.float64)
+        return loss, -(G + G.T)
 
-    def _sums(self, L: Matrix64, rule: Rule, R: Array | None) -> tuple[float, Matrix64]:
-        """The loss and Σ_ij W_ij r vᵀ with r differences of rows of R, or of Z."""
-        Z = self.X @ L.T.astype(self.X.dtype)
+    def every(self, step: int, first: int = 0) -> SoftNeighbors:
+        """The problem of one in so many points."""
+        known = self.classes.sizes
+        classes = Classes(np.repeat(np.arange(len(known)), known)[first::step], len(known))
+        return SoftNeighbors(np.ascontiguousarray(self.X[first::step]), classes, self.workers)
+
+    def _products(
+        self, Z: Array, R: Array, B: Array, rule: Rule
+    ) -> tuple[float, Array, Array, Array]:
+        """The loss, W1, WR and WᵀB."""
         norms = squared_norms(Z)
         # Rows of −D up to what is the same in a row: 2 z_i·z_j − ‖z_j‖².
-        left = np.column_stack([2 * Z, np.full(len(Z), -1, Z.dtype)])
+        left = np.column_stack([2 * Z, -_ones(Z)])
         right = np.column_stack([Z, norms])
-        R = Z if R is None else R
-        with_ones = np.column_stack([R, np.ones(len(R), R.dtype)])
-        parts = self.workers.map(
-            lambda span: self._part(span, left, right, norms, with_ones, rule),
-            self.workers.cut(len(Z)),
-        )
-        # The last column has C: W1 + Wᵀ1.
-        T = np.add.reduce([T for _, T in parts])
-        moved = R * T[:, -1:] - T[:, :-1]
-        return sum(loss for loss, _ in parts), (moved.T @ self.X).astype(np.float64)
+        sums, WR = np.empty(len(Z), Z.dtype), np.empty_like(R)
 
-    def _part(
-        self, span: tuple[int, int], left: Array, right: Array, norms: Array, R: Array, rule: Rule
-    ) -> tuple[float, Array]:
-        """The loss of some rows, and what they add to (W + Wᵀ)[R, 1]."""
-        n = len(right)
-        loss, T = 0.0, np.zeros_like(R)
-        rows = max(LEAST_ROWS, BLOCK_BYTES // (right.itemsize * n))
-        room = np.empty((min(rows, span[1] - span[0]), n), right.dtype)
-        for start in range(*span, rows):
-            stop = min(start + rows, span[1])
-            E = room[: stop - start]
-            np.matmul(left[start:stop], right.T, out=E)
-            E[np.arange(stop - start), np.arange(start, stop)] = -np.inf
-            most = E.max(axis=1)
-            E -= most[:, None]
-            np.exp(E, out=E)
-            loss += self._weigh(E, start, most - norms[start:stop], rule)
-            T[start:stop] += E @ R
-            T += E.T @ R[start:stop]
-        return loss, T
+        def part(span: tuple[int, int]) -> tuple[float, Array]:
+            """The loss of some rows, and what they add to WᵀB."""
+            loss, WtB = 0.0, np.zeros_like(B)
+            n_rows = max(LEAST_ROWS, BLOCK_BYTES // (Z.itemsize * len(Z)))
+            room = np.empty((min(n_rows, span[1] - span[0]), len(Z)), Z.dtype)
+            # Of numbers near the least that there are, products take a hundred times as long.
+            least = 0.4 * np.log(np.finfo(Z.dtype).tiny)
+            for start in range(*span, n_rows):
+                rows = slice(start, min(start + n_rows, span[1]))
+                E = room[: rows.stop - start]
+                own = np.arange(len(E)), np.arange(start, rows.stop)
+                np.matmul(left[rows], right.T, out=E)
+                E[own] = -np.inf
+                most = E.max(axis=1)
+                E -= most[:, None]
+                np.maximum(E, least, out=E)
+                np.exp(E, out=E)
+                E[own] = 0
+                losses, sums[rows], f, g = self._weights(E, start, most - norms[rows], rule)
+                loss += losses
+                # W is g E, and f E within the class.
+                WR[rows] = g * (E @ R)
+                WtB += E.T @ (g * B[rows])
+                for a, b, first, last in self._runs(start, rows.stop):
+                    inner, more = E[a:b, first:last], (f - g)[a:b]
+                    WR[start + a : start + b] += more * (inner @ R[first:last])
+                    WtB[first:last] += inner.T @ (more * B[start + a : start + b])
+            return loss, WtB
 
-    def _weigh(self, E: Array, start: int, most: Array, rule: Rule) -> float:
-        """E becomes W; returns the loss of its rows."""
-        runs = self._runs(start, start + len(E))
+        losses, parts = zip(*self.workers.map(part, self.workers.cut(len(Z))), strict=True)
+        return sum(losses), sums, WR, np.add.reduce(parts)
+
+    def _weights(
+        self, E: Array, start: int, most: Array, rule: Rule
+    ) -> tuple[float, Vector, Array, Array]:
+        """The loss of rows of E, their sums in W, and what makes W of E: in the class, outside."""
         # Both sums, and not one less the other: either may be all there is.
         same, others = np.empty((2, len(E)))
-        for a, b, first, last in runs:
+        for a, b, first, last in self._runs(start, start + len(E)):
             rows = E[a:b]
             same[a:b] = rows[:, first:last].sum(axis=1)
             others[a:b] = rows[:, :first].sum(axis=1) + rows[:, last:].sum(axis=1)
         total = same + others
         log_total = most.astype(np.float64) + np.log(total)
+        same, others = same / total, others / total
         partners = self.partners[start : start + len(E)]
-        loss, of_same, of_others = rule(partners, log_total, same / total, others / total)
+        loss, of_same, of_others = rule(partners, log_total, same, others)
         f, g = ((w / total)[:, None].astype(E.dtype) for w in (of_same, of_others))
-        for a, b, first, last in runs:
-            rows = E[a:b]
-            rows[:, :first] *= g[a:b]
-            rows[:, first:last] *= f[a:b]
-            rows[:, last:] *= g[a:b]
-        return float(loss.sum())
+        return float(loss.sum()), of_same * same + of_others * others, f, g
 
     def _runs(self, start: int, stop: int) -> list[tuple[int, int, int, int]]:
         """Rows of one class after the other within a block, and where that class stands."""
@@ -211,9 +228,7 @@ def start(
 ) -> Matrix64:
     """The best of a few maps by the loss on a sample, each at the scale that `NEAR` names."""
     step = len(points.X) // SAMPLE + 1
-    known = points.classes.sizes
-    classes = Classes(np.repeat(np.arange(len(known)), known)[::step], len(known))
-    sample = SoftNeighbors(np.ascontiguousarray(points.X[::step]), classes, points.workers)
+    sample = points.every(step)
     tried = []
     for power in POWERS:
         L = where.principal(n_components, power)
@@ -226,6 +241,10 @@ def start(
             L = np.sqrt(NEAR / float(np.median(near))) * L
         tried.append((loss(sample, L), L))
     return min(tried, key=lambda start: start[0])[1]
+
+
+def _ones(X: Array) -> Array:
+    return np.ones((len(X), 1), X.dtype)
 
 
 def value(loss: float, gradient: Matrix64) -> Value:

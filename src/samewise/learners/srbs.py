@@ -212,6 +212,14 @@ class SRBS(ContrastLearner):
     True
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "classes_",
+        "loss_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="neither")],

@@ -35,12 +35,13 @@ from samewise.learners.lmnn.problem import Problem
 from samewise.learners.lmnn.solvers import Solution, solve, solve_convex
 from samewise.learners.lmnn.watch import HeldOut, Watch
 from samewise.learners.lmnn.workers import Workers, workers
+from samewise.learners.savable import Savable
 
 SMALL = 2**22
 """Up to this many values the work is done in float64, beyond in float32."""
 
 
-class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Large margin nearest neighbors: a Mahalanobis distance for k-NN classification.
 
     Every point pulls its k target neighbors j⇝i, the nearest of its own class, and pushes points
@@ -165,6 +166,19 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     True
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "classes_",
+        "loss_",
+        "loss_std_",
+        "anchor_loss_",
+        "n_active_",
+        "gap_?",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "push_weight": [Interval(Real, 0, 1, closed="both")],

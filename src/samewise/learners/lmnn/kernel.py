@@ -21,10 +21,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, NotPSDError
-from samewise.forms import KernelMahalanobis
+from samewise.forms import Form, KernelMahalanobis
 from samewise.learners.lmnn import checks
 from samewise.learners.lmnn.estimator import LMNN
 from samewise.learners.lmnn.lbfgs import Matrix64
+from samewise.learners.savable import Savable
 
 EXACT = 10_000
 """Up to so many points all are landmarks unless said otherwise."""
@@ -42,7 +43,7 @@ LEARNED = ("loss_", "n_active_", "gap_", "n_iter_", "history_", "classes_")
 """What is taken over from LMNN in the basis."""
 
 
-class KernelBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelBasis(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A learner in the coordinates that kernel PCA of the landmarks gives the points."""
 
     kernel: str | Callable[..., float]
@@ -52,6 +53,7 @@ class KernelBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     components_: Array
     metric_: KernelMahalanobis
 
+    _forms: ClassVar[tuple[type[Form], ...]] = (KernelMahalanobis,)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
         "kernel_params": [None, dict],
@@ -227,6 +229,19 @@ class KernelLMNN(KernelBasis):
     1.0
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "landmarks_",
+        "n_directions_",
+        "classes_",
+        "loss_",
+        "n_active_",
+        "gap_?",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelBasis._parameter_constraints,
         **{

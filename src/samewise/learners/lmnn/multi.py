@@ -20,6 +20,7 @@ from sklearn.utils.validation import validate_data
 from samewise._typing import Array, Indices
 from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
+from samewise.forms import Form
 from samewise.forms.multi_metric import MultiMetric, nearest_centers
 from samewise.learners.lmnn import checks
 from samewise.learners.lmnn.estimator import SMALL, _say_small
@@ -31,6 +32,7 @@ from samewise.learners.lmnn.problem import Problem
 from samewise.learners.lmnn.solvers import PATIENCE, Solution, solve
 from samewise.learners.lmnn.watch import Watch
 from samewise.learners.lmnn.workers import Workers, workers
+from samewise.learners.savable import Savable
 
 MOST_VALUES = 2**24
 """Values of all maps together, at most; the solver remembers about 25 times as many."""
@@ -40,7 +42,7 @@ ASIDE = 1.1
 """By how much maps are scaled where the start itself does not let the loss fall."""
 
 
-class MultiMetricLMNN(BaseEstimator):
+class MultiMetricLMNN(Savable, BaseEstimator):
     """Large margin nearest neighbors with several metrics, one per class or per region.
 
     Points are divided into groups, by class or by k-means, and each group has a map L_g of its
@@ -144,6 +146,17 @@ class MultiMetricLMNN(BaseEstimator):
     MultiMetric(n_features_in=2, n_groups=2, rank=2, groups='by class')
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "classes_",
+        "loss_",
+        "n_active_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
+    _forms: ClassVar[tuple[type[Form], ...]] = (MultiMetric,)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "push_weight": [Interval(Real, 0, 1, closed="both")],

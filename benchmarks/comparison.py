@@ -1,0 +1,233 @@
+"""ITML, MMC, NCA and RCA against the packages that have them, at an equal or better objective.
+
+A peer learns first, with its defaults but for `max_iter`; then samewise learns from the same rows,
+pairs or chunklets, until the objective of the peer is reached. Both objectives are then computed
+from the learned matrices by the functions here. Each runs in a process of its own, held to one
+thread; importing and compiling come before the clock starts. Memory is the peak of the fit beyond
+what the process held before it, data included.
+
+metric-learn and mlpack run in the environment of `benchmarks.peers`, scikit-learn in ours. Sizes
+are about the largest that the slowest peer gets through within a minute here.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from benchmarks import peers
+from samewise import Pairs, datasets
+from samewise.exceptions import DatasetNotFoundError
+
+RUNNER = Path(__file__).with_name("_learner_runner.py")
+THREADS = ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"]
+LONGEST = 200
+"""Seconds after which a run is given up."""
+
+GAMMA = 1.0
+FASTER, LEANER = 5, 4
+"""What is wanted: so many times faster, with so many times less memory."""
+
+# method, peer, data, rows, pairs (or points in a chunklet), max_iter of the peer
+CASES = [
+    ("ITML", "metric-learn", "digits", 1797, 2000, 100),
+    ("ITML", "metric-learn", "letter", 20000, 13520, 50),
+    ("ITML", "metric-learn", "segmentation", 2310, 980, 1000),
+    ("ITML", "metric-learn", "isolet", 6238, 2000, 50),
+    ("MMC", "metric-learn", "digits", 1797, 2000, 100),
+    ("MMC", "metric-learn", "letter", 20000, 20000, 100),
+    ("MMC", "metric-learn", "segmentation", 2310, 5000, 100),
+    ("MMC", "metric-learn", "isolet", 6238, 2000, 100),
+    ("NCA", "scikit-learn", "digits", 1797, 0, 50),
+    ("NCA", "scikit-learn", "letter", 3000, 0, 50),
+    ("NCA", "scikit-learn", "segmentation", 2310, 0, 50),
+    ("NCA", "scikit-learn", "isolet", 2000, 0, 50),
+    ("NCA", "metric-learn", "digits", 1797, 0, 100),
+    ("NCA", "metric-learn", "segmentation", 2310, 0, 30),
+    ("NCA", "mlpack", "digits", 500, 0, 50),
+    ("NCA", "mlpack", "segmentation", 500, 0, 50),
+    ("RCA", "metric-learn", "digits", 1797, 3, 0),
+    ("RCA", "metric-learn", "letter", 20000, 3, 0),
+    ("RCA", "metric-learn", "segmentation", 2310, 3, 0),
+    ("RCA", "metric-learn", "isolet", 6238, 3, 0),
+]
+
+
+def points(name: str, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows drawn by lot, on principal components: 172 of isolet, else those with any variance."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+    else:
+        data = datasets.load(name, dtype=np.float64)
+        X, y = data.data, data.target
+    if name == "segmentation":
+        X = X / np.maximum(X.std(axis=0), 1e-12)
+    X = X - X.mean(axis=0)
+    values, axes = np.linalg.eigh(X.T @ X)
+    kept = np.flatnonzero(values > 1e-9 * values[-1])[::-1]
+    rows = np.random.default_rng(0).permutation(len(X))[:n]
+    X = X[rows] @ axes[:, kept[: 172 if name == "isolet" else None]]
+    return X, np.unique(y[rows], return_inverse=True)[1]
+
+
+def chunklets(y: np.ndarray, size: int) -> np.ndarray:
+    """Each class cut into chunklets of so many points; −1 for those left over."""
+    numbers, used = np.full(len(y), -1), 0
+    for label in np.unique(y):
+        rows = np.flatnonzero(y == label)
+        rows = rows[: len(rows) // size * size]
+        numbers[rows] = used + np.arange(len(rows)) // size
+        used += len(rows) // size
+    return numbers
+
+
+def itml_loss(L: np.ndarray, given: dict[str, np.ndarray]) -> float:
+    """D(A, I) + γ Σ D(ξ, ξ₀): LogDet divergences, a violated bound moved to the distance."""
+    A = L.T @ L
+    V = given["X"][given["left"]] - given["X"][given["right"]]
+    u, low = given["bounds"]
+    ratio = ((V @ L.T) ** 2).sum(axis=1) / np.where(given["sign"] > 0, u, low)
+    ratio = np.where(given["sign"] * (ratio - 1) > 0, ratio, 1.0)
+    slack = (ratio - np.log(ratio) - 1).sum()
+    return float(np.trace(A) - np.linalg.slogdet(A)[1] - len(A) + GAMMA * slack)
+
+
+def mmc_objective(L: np.ndarray, given: dict[str, np.ndarray]) -> float:
+    """Σ_D √(vᵀAv), with A scaled to Σ_S vᵀAv = 1."""
+    V = given["X"][given["left"]] - given["X"][given["right"]]
+    D = ((V @ L.T) ** 2).sum(axis=1)
+    similar = given["sign"] > 0
+    return float(np.sqrt(D[~similar]).sum() / np.sqrt(D[similar].sum()))
+
+
+def nca_loss(L: np.ndarray, given: dict[str, np.ndarray]) -> float:
+    """Σ_i (1 − p_i): the expected number of points with a neighbor of another class."""
+    Z, y, wrong = given["X"] @ L.T, given["y"], 0.0
+    squares = (Z**2).sum(axis=1)
+    for start in range(0, len(Z), 500):
+        rows = np.arange(start, min(start + 500, len(Z)))
+        D = squares[rows, None] + squares - 2 * Z[rows] @ Z.T
+        D[np.arange(len(rows)), rows] = np.inf
+        P = np.exp(D.min(axis=1, keepdims=True) - D)
+        wrong += float(((P * (y[rows, None] != y)).sum(axis=1) / P.sum(axis=1)).sum())
+    return wrong
+
+
+def difference(theirs: np.ndarray, ours: np.ndarray) -> float:
+    """The largest between two matrices M = LᵀL, relative to the largest value."""
+    A, B = theirs.T @ theirs, ours.T @ ours
+    return float(np.abs(A - B).max() / np.abs(A).max())
+
+
+OBJECTIVES = {"ITML": itml_loss, "MMC": mmc_objective, "NCA": nca_loss}
+
+
+def problem(method: str, name: str, n: int, size: int) -> dict[str, np.ndarray]:
+    """What both are told."""
+    X, y = points(name, n)
+    pairs = Pairs.from_labels(X, y, size if method in ("ITML", "MMC") else 10, random_state=0)
+    V = X[pairs.left] - X[pairs.right]
+    return {
+        "X": X,
+        "y": y,
+        "left": pairs.left,
+        "right": pairs.right,
+        "sign": pairs.y.astype(int),
+        "bounds": np.percentile((V**2).sum(axis=1), (5, 95)),
+        "gamma": np.array(GAMMA),
+        "chunklets": chunklets(y, size) if method == "RCA" else np.zeros(0, int),
+    }
+
+
+def ran(
+    python: Path, package: str, method: str, given: dict[str, np.ndarray], **more: object
+) -> dict[str, np.ndarray]:
+    """What the runner says, with one thread."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, destination = Path(folder, "in.npz"), Path(folder, "out.npz")
+        np.savez(source, **given, **more)
+        command = [str(python), str(RUNNER), package, method, str(source), str(destination)]
+        env = {**os.environ, **dict.fromkeys(THREADS, "1")}
+        done = subprocess.run(
+            command, env=env, capture_output=True, text=True, check=False, timeout=LONGEST
+        )
+        if done.returncode:
+            lines = done.stderr.strip().splitlines()
+            raise RuntimeError(lines[-1] if lines else f"ended with {done.returncode}")
+        return dict(np.load(destination))
+
+
+def compared(method: str, theirs: dict, ours: dict, given: dict) -> tuple[str, str, bool]:
+    """Both objectives, as text, and whether ours is equal or better, up to rounding."""
+    if method == "RCA":
+        apart = difference(theirs["components"], ours["components"])
+        return "", f"{apart:.0e} apart", apart < 1e-8
+    a, b = (OBJECTIVES[method](side["components"], given) for side in (theirs, ours))
+    better = b >= a * (1 - 1e-9) if method == "MMC" else b <= a * (1 + 1e-9)
+    return f"{a:.6g}", f"{b:.6g}", better
+
+
+def run(cases: list[tuple] | None = None) -> list[dict[str, object]]:
+    """Seconds of CPU, peak MiB, objectives and their ratios."""
+    python = peers.environment()
+    lacking = {} if python is None else peers.lacking(python)
+    rows = []
+    for method, peer, name, n, size, limit in cases or CASES:
+        if peer != "scikit-learn" and (python is None or peer in lacking):
+            print(f"{method}, {peer}: left out, {lacking.get(peer, 'the peers are not installed')}")
+            continue
+        try:
+            given = problem(method, name, n, size)
+        except DatasetNotFoundError as missing:
+            print(missing)
+            continue
+        what = {
+            "ITML": f", {size} pairs",
+            "MMC": f", {size} pairs",
+            "RCA": f", chunklets of {size}",
+        }
+        told = f"{name} {n} × {given['X'].shape[1]}{what.get(method, '')}"
+        row: dict[str, object] = {"method": method, "peer": peer, "data": told}
+        where = Path(sys.executable) if peer == "scikit-learn" else python
+        try:
+            repeats = 5 if method == "RCA" else 1
+            theirs = ran(where, peer, method, given, max_iter=limit, repeats=repeats)
+            aim = OBJECTIVES[method](theirs["components"], given) if method != "RCA" else np.nan
+            ours = ran(Path(sys.executable), "samewise", method, given, aim=aim, repeats=5)
+        except (RuntimeError, subprocess.TimeoutExpired) as failed:
+            rows.append({**row, "peer objective": f"failed: {failed}"})
+            continue
+        a, b, better = compared(method, theirs, ours, given)
+        faster, leaner = theirs["cpu"] / ours["cpu"], theirs["mib"] / max(ours["mib"], 1e-9)
+        missed = [
+            text
+            for text, met in (
+                ("speed", faster >= FASTER),
+                ("memory", leaner >= LEANER),
+                ("objective", better),
+            )
+            if not met
+        ]
+        rows.append(
+            {
+                **row,
+                "peer objective": a,
+                "samewise": b,
+                "peer CPU s": f"{theirs['cpu']:.3g}",
+                "CPU s": f"{ours['cpu']:.3g}",
+                "times faster": f"{faster:.1f}",
+                "by the clock": f"{theirs['seconds'] / ours['seconds']:.1f}",
+                "peer MiB": f"{theirs['mib']:.1f}",
+                "MiB": f"{ours['mib']:.1f}",
+                "times less": f"{leaner:.1f}",
+                "missed": ", ".join(missed),
+            }
+        )
+        print(f"{method}, {peer}, {told}: {faster:.1f} times", file=sys.stderr, flush=True)
+    return rows

@@ -1,0 +1,81 @@
+"""RCA, ITML, MMC and NCA against metric-learn, where there is an environment that it works in.
+
+`python -m benchmarks comparison` makes one; SAMEWISE_PEERS names another.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+from benchmarks import comparison, peers
+from samewise import Pairs
+from samewise.learners.itml import ITML
+from samewise.learners.mmc import MMC
+from samewise.learners.nca import NCA
+from samewise.learners.rca import RCA
+
+
+@pytest.fixture(scope="module")
+def python():
+    home = Path(os.environ.get("SAMEWISE_PEERS", peers.HOME))
+    if not (home / "bin" / "python").exists():
+        pytest.skip(f"metric-learn is not installed in {home}; SAMEWISE_PEERS names another place")
+    return home / "bin" / "python"
+
+
+@pytest.fixture(params=[load_iris, load_wine], ids=["iris", "wine"])
+def given(request):
+    X, y = request.param(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    pairs = Pairs.from_labels(X, y, 100, random_state=0)
+    return {
+        "X": X,
+        "y": y,
+        "left": pairs.left,
+        "right": pairs.right,
+        "sign": pairs.y.astype(int),
+        "bounds": np.percentile(((X[pairs.left] - X[pairs.right]) ** 2).sum(axis=1), (5, 95)),
+        "gamma": np.array(comparison.GAMMA),
+        "chunklets": comparison.chunklets(y, 3),
+    }
+
+
+def theirs(python, method, given):
+    found = comparison.ran(python, "metric-learn", method, given, max_iter=100, repeats=1)
+    return found["components"]
+
+
+def pairs_of(given):
+    return Pairs(given["X"], given["left"], given["right"], given["sign"])
+
+
+def test_rca_is_the_same_matrix(python, given):
+    ours = RCA().fit(given["X"], chunklets=given["chunklets"]).components_
+    assert comparison.difference(theirs(python, "RCA", given), ours) < 1e-8
+
+
+def test_itml_is_as_good(python, given):
+    ours = ITML(comparison.GAMMA, bounds=given["bounds"], tol=1e-6, max_iter=10**5)
+    L = ours.fit(pairs_of(given)).components_
+    loss = comparison.itml_loss(L, given)
+    assert ours.loss_ == pytest.approx(loss, rel=1e-8)
+    assert loss <= comparison.itml_loss(theirs(python, "ITML", given), given) * (1 + 1e-6)
+
+
+def test_mmc_is_as_good(python, given):
+    ours = MMC(tol=1e-6).fit(pairs_of(given))
+    objective = comparison.mmc_objective(ours.components_, given)
+    assert ours.objective_ == pytest.approx(objective, rel=1e-8)
+    assert objective >= comparison.mmc_objective(theirs(python, "MMC", given), given) * (1 - 1e-6)
+
+
+def test_nca_is_as_good(python, given):
+    ours = NCA().fit(given["X"], given["y"])
+    loss = comparison.nca_loss(ours.components_, given)
+    assert ours.loss_ == pytest.approx(loss, abs=1e-6)
+    assert loss <= comparison.nca_loss(theirs(python, "NCA", given), given) + 1e-3
