@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: demo test check format bench experiments docs clean
+.PHONY: demo test check check-browser format bench experiments docs clean
 
 demo: $(INSTALLED)
 	$(BIN)/python -m demo
@@ -16,6 +16,9 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-browser: demo
+	SAMEWISE_REPORT=report.html SAMEWISE_SCREENSHOTS=build/browser $(BIN)/python -m pytest tests/browser -rs
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
@@ -32,10 +35,14 @@ experiments: $(INSTALLED)
 	$(BIN)/python -m experiments lmnn_table1 --jobs 2
 	$(BIN)/python -m experiments lmnn_million --jobs 2
 	$(BIN)/python -m experiments thesis --jobs 2
+	$(BIN)/python -m experiments reuters_filtering --jobs 2
+	$(BIN)/python -m experiments infile_shape --jobs 2
 
 docs: $(INSTALLED)
-	$(BIN)/pdoc samewise '!samewise.kernels' -d numpy --math -o build/docs
-	@echo "open build/docs/samewise.html"
+	@$(BIN)/python -c "import furo, myst_parser, sphinx" 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
+	@echo "open build/docs/index.html"
 
 clean:
 	rm -rf .venv build report.html .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

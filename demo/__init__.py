@@ -1,1 +1,1 @@
-"""A stream of pairs of handwritten digits, and what a metric learned from it is good for."""
+"""Handwritten digits: metrics learned from a stream of pairs and from labels, and their use."""

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from demo.report import render
+from demo.page import write
 from demo.study import Study, run
 from demo.text import plain_table
 
@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> Study:
     options = _parser().parse_args(argv)
     study = run(options.pairs)
     print(plain_table(study))
-    options.out.write_text(render(study), encoding="utf-8")
+    write(study, options.out)
     print(f"report written to {options.out}")
     return study
 

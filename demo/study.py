@@ -1,4 +1,4 @@
-"""What the demo measures: three metrics on one split of the digits."""
+"""What the demo measures: four metrics on one split of the digits."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from samewise import (
+    LMNN,
     Form,
     GeneralizedCosine,
     KNNClassifier,
@@ -31,6 +32,7 @@ WARM_UP = 5000
 HELD_OUT = 10_000
 """Pairs of test images for the verification error."""
 
+FROM_PAIRS, FROM_LABELS = "learned from pairs", "learned from labels"
 N_NEIGHBORS = 3
 PER_CLASS = 10
 DRAWS = 20
@@ -66,12 +68,13 @@ class Study:
 
     split: Split
     learner: PassiveAggressive
+    lmnn: LMNN
     n_pairs: int
     C: float
     tuning_seconds: float
     forms: dict[str, Form]
     table: list[Row]
-    small_store: NDArray[np.intp]
+    trajectory: list[tuple[int, Mahalanobis]]
 
     def row(self, metric: str) -> Row:
         """The line of that metric."""
@@ -79,7 +82,7 @@ class Study:
 
 
 def run(n_pairs: int = 20_000) -> Study:
-    """Learn from a stream of `n_pairs` pairs of training images and measure on test images."""
+    """Learn from `n_pairs` pairs of training images, and from labels; measure on test images."""
     split = load_split()
     stream = Pairs.from_labels(split.X_train, split.y_train, n_pairs, random_state=0)
     start = time.perf_counter()
@@ -87,23 +90,26 @@ def run(n_pairs: int = 20_000) -> Study:
     tuning_seconds = time.perf_counter() - start
     start = time.perf_counter()
     learner = learn(untrained(C), stream)
-    training_seconds = time.perf_counter() - start
+    seconds: dict[str, float | None] = {FROM_PAIRS: time.perf_counter() - start}
+    start = time.perf_counter()
+    lmnn = LMNN(N_NEIGHBORS).fit(split.X_train, split.y_train)
+    seconds[FROM_LABELS] = time.perf_counter() - start
 
     d = split.X_train.shape[1]
     forms = {
         "Euclidean": Mahalanobis.identity(d),
         "cosine": GeneralizedCosine(np.eye(d)),
-        "learned": learner.metric_,
+        FROM_PAIRS: learner.metric_,
+        FROM_LABELS: lmnn.metric_,
     }
     stores = small_stores(split.y_train)
     held_out = Pairs.from_labels(split.X_test, split.y_test, HELD_OUT, random_state=1)
     table = []
     for name, form in forms.items():
-        if name == "learned":
-            verifier, seconds = Verifier(learner).fit(), training_seconds
+        if name == FROM_PAIRS:
+            verifier = Verifier(learner).fit()
         else:
             verifier = Verifier(form, criterion="balanced_accuracy").fit(stream)
-            seconds = None
         few = [neighbor_error(form, split, 1, store) for store in stores]
         table.append(
             Row(
@@ -112,10 +118,12 @@ def run(n_pairs: int = 20_000) -> Study:
                 few_error=float(np.mean(few)),
                 few_spread=float(np.std(few)),
                 verification_error=1.0 - verifier.score(held_out),
-                training_seconds=seconds,
+                training_seconds=seconds.get(name),
             )
         )
-    return Study(split, learner, len(stream), C, tuning_seconds, forms, table, stores[0])
+    return Study(
+        split, learner, lmnn, len(stream), C, tuning_seconds, forms, table, trajectory(C, stream)
+    )
 
 
 def load_split() -> Split:
@@ -134,6 +142,16 @@ def learn(learner: PassiveAggressive, stream: Pairs) -> PassiveAggressive:
     for start in range(0, len(stream), PORTION):
         learner.partial_fit(stream[start : start + PORTION])
     return learner
+
+
+def trajectory(C: float, stream: Pairs) -> list[tuple[int, Mahalanobis]]:
+    """The metric after 1 pair, and at ever longer intervals, with the updates made until then."""
+    learner, seen, start = untrained(C), [], 0
+    for end in np.unique(np.geomspace(1, len(stream), 40).astype(int)):
+        learner.partial_fit(stream[start:end])
+        seen.append((learner.n_updates_, learner.metric_))
+        start = end
+    return seen
 
 
 def small_stores(y: NDArray[np.int64]) -> list[NDArray[np.intp]]:

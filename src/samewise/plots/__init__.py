@@ -1,0 +1,29 @@
+"""Pictures of metrics, learners and neighbors, with matplotlib (`pip install 'samewise[plots]'`).
+
+Every function draws on the axes `ax`, by default the current ones of pyplot, and returns them.
+Whatever color says, a line style, a marker, a hatch or a word says too.
+"""
+
+from __future__ import annotations
+
+from samewise.plots.curves import learning_curve, predictive_error_curve, rank_curve
+from samewise.plots.images import neighbor_grid
+from samewise.plots.margins import margin_histogram
+from samewise.plots.matrices import matrix_heatmap, spectrum
+from samewise.plots.pairs import pair_histograms
+from samewise.plots.plane import class_ellipses, projection
+from samewise.plots.retrieval import precision_curves
+
+__all__ = [
+    "class_ellipses",
+    "learning_curve",
+    "margin_histogram",
+    "matrix_heatmap",
+    "neighbor_grid",
+    "pair_histograms",
+    "precision_curves",
+    "predictive_error_curve",
+    "projection",
+    "rank_curve",
+    "spectrum",
+]

@@ -1,0 +1,76 @@
+"""Where to draw, and how things are told apart without color."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array
+
+from samewise._typing import Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form, Mahalanobis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLORS = ("#2f6db3", "#c8641b", "#4d8b31", "#8a5aa8", "#a33b52", "#3a8f8f")
+LINES = ("-", "--", "-.", ":")
+MARKERS = "osD^vP*X<>ph"
+
+
+def axes_for(ax: Axes | None) -> Axes:
+    """The given axes, or the current ones of pyplot."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("samewise.plots needs matplotlib: pip install 'samewise[plots]'") from (
+            error
+        )
+    return pyplot.gca()
+
+
+def line_style(n: int) -> dict[str, Any]:
+    """Color, dashes and marker of the n-th line; no two of the first twelve look alike in gray."""
+    return {
+        "color": COLORS[n % len(COLORS)],
+        "linestyle": LINES[n % len(LINES)],
+        "marker": MARKERS[n % len(MARKERS)],
+        "markersize": 4,
+    }
+
+
+def form_for(form: Form | None, n_features: int) -> Form:
+    """The form itself; None is the Euclidean distance."""
+    return Mahalanobis.identity(n_features) if form is None else form
+
+
+def labeled(X: Matrix, y: ArrayLike, names: tuple[str, str] = ("X", "y")) -> Any:
+    """Finite float rows, and a label for each of them."""
+    try:
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=names[0])
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from error
+    labels: NDArray[Any] = np.asarray(y)
+    if labels.shape != (X.shape[0],):
+        raise InvalidInputError(
+            f"{names[1]} must have one label for each of the {X.shape[0]} rows of {names[0]}. "
+            f"Got shape {labels.shape}."
+        )
+    return X, labels
+
+
+def check_count(value: Any, name: str, least: int = 1) -> int:
+    """A whole number that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidInputError(f"{name} must be an integer of at least {least}. Got {value!r}.")
+    return int(value)
+
+
+def quiet_frame(ax: Axes) -> Axes:
+    """No lines above and to the right."""
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax

@@ -1,0 +1,158 @@
+"""Images and their neighbors, before and after learning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from samewise._typing import Array, Matrix
+from samewise.decide import KNNClassifier
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form
+from samewise.plots._axes import axes_for, check_count, labeled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["as_images", "check_image_shape", "neighbor_grid"]
+
+_RED = "#c62828"
+_CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}
+
+
+def neighbor_grid(
+    before: Form | None,
+    after: Form | None,
+    X: Matrix,
+    y: ArrayLike,
+    queries: Matrix,
+    y_queries: ArrayLike,
+    *,
+    image_shape: tuple[int, ...],
+    n_neighbors: int = 3,
+    titles: tuple[str, str] = ("before", "after"),
+    ax: Axes | None = None,
+) -> Axes:
+    """Queries with their nearest neighbors under two forms; wrong ones are crossed out.
+
+    A line of the grid is a query, its neighbors under `before`, and those under `after`, nearest
+    first. A neighbor of another class than the query has a dashed frame and a cross.
+
+    Parameters
+    ----------
+    before, after : Form or None
+        None is the Euclidean distance.
+    X : array or CSR matrix of shape (n, d)
+        The stored images, flattened.
+    y : array of shape (n,)
+        Their labels.
+    queries : array or CSR matrix of shape (m, d)
+    y_queries : array of shape (m,)
+    image_shape : (height, width) or (height, width, 3)
+    n_neighbors : int
+    titles : (str, str)
+        What to call the two forms.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Weinberger and Saul, JMLR 10, 2009, figures 4 and 5.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_digits
+    >>> from samewise import LMNN
+    >>> from samewise.plots import neighbor_grid
+    >>> X, y = load_digits(return_X_y=True)
+    >>> form = LMNN().fit(X[:200], y[:200]).metric_
+    >>> ax = neighbor_grid(None, form, X[:200], y[:200], X[200:204], y[200:204],
+    ...                    image_shape=(8, 8), ax=Figure().subplots())
+    >>> len(ax.images)
+    28
+    """
+    check_count(n_neighbors, "n_neighbors")
+    X, labels = labeled(X, y)
+    Q, wanted = labeled(queries, y_queries, ("queries", "y_queries"))
+    if Q.shape[1] != X.shape[1]:
+        raise InvalidInputError(
+            f"queries have {Q.shape[1]} features, but X has {X.shape[1]}; give images of one size."
+        )
+    nearest = [
+        KNNClassifier(form, n_neighbors).fit(X, labels).kneighbors(Q, return_distance=False)
+        for form in (before, after)
+    ]
+    asked, least, most = as_images(Q, image_shape), *_limits(X)
+    from matplotlib.patches import Rectangle
+
+    ax = axes_for(ax)
+    height, width = 1.0, image_shape[1] / image_shape[0]
+    gap, part = 0.12, 0.6
+
+    def put(image: Array, x: float, line: int, wrong: bool = False) -> None:
+        top = -line * (height + gap)
+        extent = (x, x + width, top - height, top)
+        shown = np.clip((image - least) / (most - least), 0, 1)
+        ax.imshow(shown, cmap="gray", vmin=0, vmax=1, extent=extent, interpolation="nearest")
+        if wrong:
+            frame = Rectangle((x, top - height), width, height, fill=False)
+            frame.set(edgecolor=_RED, linewidth=2.5, linestyle="--")
+            ax.add_patch(frame)
+            box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "linewidth": 0}
+            ax.text(x + 0.86 * width, top - 0.14, "✗", color=_RED, size=9, bbox=box, **_CENTERED)
+
+    starts = [width + part + n * (n_neighbors * (width + gap) + part) for n in range(2)]
+    for line, image in enumerate(asked):
+        put(image, 0.0, line)
+        for start, rows in zip(starts, nearest, strict=True):
+            shown = as_images(X[rows[line]], image_shape)
+            for n, (row, neighbor) in enumerate(zip(rows[line], shown, strict=True)):
+                put(neighbor, start + n * (width + gap), line, bool(labels[row] != wanted[line]))
+    middle = (n_neighbors * (width + gap) - gap) / 2
+    for x, title in zip(
+        (width / 2, *(start + middle for start in starts)), ("query", *titles), strict=True
+    ):
+        ax.text(x, 0.35, title, **_CENTERED)
+    right = starts[1] + n_neighbors * (width + gap) - gap
+    ax.set(xlim=(-0.1, right + 0.1), ylim=(-len(asked) * (height + gap), 0.7), aspect="equal")
+    ax.set_axis_off()
+    return ax
+
+
+def as_images(X: Matrix, image_shape: tuple[int, ...]) -> Array:
+    """Flat rows as images: (n, height, width) or (n, height, width, 3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_images(np.arange(8.0).reshape(2, 4), (2, 2))[1]
+    array([[4., 5.],
+           [6., 7.]])
+    """
+    shape = check_image_shape(image_shape, X.shape[1])
+    dense: NDArray[Any] = X.toarray() if sp.issparse(X) else np.asarray(X)
+    return dense.reshape(len(dense), *shape)
+
+
+def check_image_shape(image_shape: Any, n_features: int) -> tuple[int, ...]:
+    """The shape of images with so many values."""
+    shape = tuple(image_shape)
+    right = len(shape) in (2, 3) and all(isinstance(n, int | np.integer) and n > 0 for n in shape)
+    if not right or shape[2:] not in ((), (3,)) or int(np.prod(shape)) != n_features:
+        raise InvalidInputError(
+            f"image_shape must be (height, width) or (height, width, 3) with {n_features} values "
+            f"in all, the features of a row. Got {image_shape!r}."
+        )
+    return shape
+
+
+def _limits(X: Matrix) -> tuple[float, float]:
+    least, most = float(X.min()), float(X.max())
+    return least, most if most > least else least + 1.0

@@ -1,0 +1,91 @@
+"""How much closer examples are to their own class than to others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from samewise._typing import Matrix
+from samewise.exceptions import DegenerateInputError
+from samewise.forms import Form
+from samewise.plots._axes import COLORS, LINES, axes_for, check_count, quiet_frame
+from samewise.search import margins
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["margin_histogram"]
+
+
+def margin_histogram(
+    form: Form | None,
+    X: Matrix,
+    y: ArrayLike,
+    n_neighbors: int = 1,
+    *,
+    base: Form | None = None,
+    bins: int = 40,
+    label: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Histogram of `samewise.margins`, with the share of margins that are not positive.
+
+    Margins are divided by their mean size, so that forms of different scales can be drawn on the
+    same axes. To the right of the dashed line examples are closer to their own class; with
+    n_neighbors=1 those to its left are what the nearest neighbor gets wrong.
+
+    Parameters
+    ----------
+    form, X, y, n_neighbors, base
+        As for `samewise.margins`.
+    bins : int
+    label : str, optional
+        For the legend.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Qamar, *Generalized Cosine and Similarity Metrics*, thesis, Grenoble 2010, figures 4.3–4.26.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.plots import margin_histogram
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ax = margin_histogram(None, X, y, label="Euclidean", ax=Figure().subplots())
+    >>> ax.get_legend().get_texts()[0].get_text()
+    'Euclidean: 4.0 % not positive'
+    """
+    check_count(bins, "bins")
+    values = margins(form, X, y, n_neighbors, base=base)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        raise DegenerateInputError(
+            "No example has another one of its class, so there are no margins to draw."
+        )
+    wrong = float(np.mean(values <= 0))
+    values = values / (np.abs(values).mean() or 1.0)
+    ax = axes_for(ax)
+    n = len(ax.patches)
+    ax.hist(
+        values,
+        bins,
+        weights=np.full(len(values), 100 / len(values)),
+        histtype="step",
+        edgecolor=COLORS[n % len(COLORS)],
+        linestyle=LINES[n % len(LINES)],
+        linewidth=1.5,
+        label=f"{'margins' if label is None else label}: {100 * wrong:.1f} % not positive",
+    )
+    if n == 0:
+        ax.axvline(0, color="0.5", linestyle="--", linewidth=1)
+    ax.set(xlabel="margin, in units of its mean size", ylabel="examples (%)")
+    ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return quiet_frame(ax)

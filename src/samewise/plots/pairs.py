@@ -1,0 +1,98 @@
+"""How far apart the same and the different are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form
+from samewise.plots._axes import COLORS, axes_for, check_count, form_for, quiet_frame
+from samewise.supervision import Pairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["pair_histograms"]
+
+
+def pair_histograms(
+    form: Form | None,
+    pairs: Pairs,
+    *,
+    threshold: float | None = None,
+    bins: int = 40,
+    ax: Axes | None = None,
+) -> Axes:
+    """Histograms of the values of a form, for similar and for dissimilar pairs.
+
+    The less the two overlap, the better "are these the same?" can be answered. For before and
+    after, draw the same pairs twice: under None, and under what was learned.
+
+    Parameters
+    ----------
+    form : Form or None
+        None is the Euclidean distance.
+    pairs : Pairs
+        Of both kinds. Each histogram shows shares of its own kind.
+    threshold : float, optional
+        Drawn as a line. On the scale of closeness, as `Verifier.threshold_`.
+    bins : int
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from samewise import Pairs
+    >>> from samewise.plots import pair_histograms
+    >>> pairs = Pairs([[0.0], [1.0], [5.0], [7.0]], left=[0, 2, 0, 1], right=[1, 3, 2, 3],
+    ...               y=[1, 1, -1, -1])
+    >>> ax = pair_histograms(None, pairs, threshold=-3.0, bins=5, ax=Figure().subplots())
+    >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
+    ('distance', ['similar pairs', 'dissimilar pairs', 'threshold'])
+    """
+    check_count(bins, "bins")
+    if not isinstance(pairs, Pairs):
+        raise InvalidInputError(
+            f"pair_histograms draws Pairs; got {type(pairs).__name__}. Use Pairs.from_labels or "
+            "Pairs.from_arrays."
+        )
+    similar = pairs.y > 0
+    if similar.all() or not similar.any():
+        raise InvalidInputError(
+            "pair_histograms compares similar with dissimilar pairs; got only one of the two "
+            "kinds. Give pairs of both."
+        )
+    form = form_for(form, pairs.X.shape[1])
+    values = form.pairs(pairs.X[pairs.left], pairs.X[pairs.right])
+    edges = np.histogram_bin_edges(values, bins).tolist()
+    ax = axes_for(ax)
+    kinds = (
+        ("similar pairs", similar, COLORS[0], None),
+        ("dissimilar pairs", ~similar, COLORS[1], "///"),
+    )
+    for name, of_kind, color, hatch in kinds:
+        n = int(of_kind.sum())
+        filled = {"alpha": 0.45} if hatch is None else {"fill": False, "hatch": hatch}
+        ax.hist(
+            values[of_kind],
+            edges,
+            weights=np.full(n, 100 / n),
+            histtype="stepfilled",
+            edgecolor=color,
+            facecolor=color,
+            label=name,
+            **filled,
+        )
+    if threshold is not None:
+        at = -threshold if form.is_distance else threshold
+        ax.axvline(at, color="0.5", linestyle="--", label="threshold")
+    ax.set_xlabel("distance" if form.is_distance else "similarity")
+    ax.set_ylabel("pairs (%)")
+    ax.legend(frameon=False)
+    return quiet_frame(ax)

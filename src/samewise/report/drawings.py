@@ -1,0 +1,251 @@
+"""The pictures of a report, with what they show in words."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from samewise import plots
+from samewise._typing import Matrix
+from samewise.decide import Verifier
+from samewise.exceptions import SamewiseWarning
+from samewise.forms import Form, GeneralizedCosine, Mahalanobis, MultiMetric
+from samewise.plots.curves import windows
+from samewise.plots.matrices import eigenvalue_shares
+from samewise.protocols import Measured
+from samewise.report.page import Html, picture, side_by_side
+from samewise.report.words import percent
+from samewise.supervision import Pairs
+
+__all__ = ["Subject", "drawings"]
+
+POINTS, PAIRS, ENTRIES, WINDOWS = 800, 5000, 100, 40
+"""Most test examples in a picture, most pairs, most features of a matrix, stretches of a curve."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What the pictures are about: forms by name (the first is the one before), and examples."""
+
+    forms: dict[str, Form]
+    learners: dict[str, Any]
+    X: Matrix
+    y: NDArray[Any]
+    X_test: Matrix
+    y_test: NDArray[Any]
+    feature_names: Sequence[str] | None
+    random_state: Any
+
+    def sample(self, n: int) -> tuple[Matrix, NDArray[Any]]:
+        """Test examples, evenly from their order, at most n of them."""
+        rows = np.linspace(0, len(self.y_test) - 1, min(n, len(self.y_test))).round().astype(int)
+        return self.X_test[rows], self.y_test[rows]
+
+
+def drawings(subject: Subject, measured: Sequence[Measured]) -> list[Html]:
+    """All pictures that can be drawn of these forms."""
+    return [
+        side_by_side(
+            [
+                *_histograms(subject),
+                _precisions(measured),
+                *_margins(subject),
+                *_planes(subject),
+                *_ellipses(subject),
+                *_spectra(subject),
+                *_matrix(subject),
+                *_curves(subject),
+            ]
+        )
+    ]
+
+
+def _histograms(subject: Subject) -> list[Html]:
+    """Before and after on the same pairs, where pairs of both kinds exist."""
+    if not (_both_kinds(subject.y) and _both_kinds(subject.y_test)):
+        return []
+    with warnings.catch_warnings():
+        # Of few examples, all pairs are taken.
+        warnings.simplefilter("ignore", SamewiseWarning)
+        known, unseen = (
+            Pairs.from_labels(X, y, PAIRS, random_state=subject.random_state)
+            for X, y in ((subject.X, subject.y), (subject.X_test, subject.y_test))
+        )
+    made = []
+    for name, form in subject.forms.items():
+        if _needs_classes(form):
+            continue
+        verifier = Verifier(form, criterion="balanced_accuracy").fit(known)
+        wrong = float(np.mean(verifier.predict(unseen) != unseen.y))
+        made.append(
+            picture(
+                partial(plots.pair_histograms, form, unseen, threshold=verifier.threshold_),
+                alt=f"Histograms of similar and dissimilar pairs under {name}; {percent(wrong)} "
+                "of them are on the wrong side of the threshold.",
+                caption=f"{name}: {len(unseen):,} pairs of test examples. The threshold is the "
+                f"best one for pairs of training examples; {percent(wrong)} of these pairs are on "
+                "its wrong side.",
+            )
+        )
+    return made
+
+
+def _precisions(measured: Sequence[Measured]) -> Html:
+    curves = {m.name: m.precision for m in measured}
+    k = max(measured[0].precision)
+    ends = ", ".join(f"{m.name} {percent(m.precision[k])}" for m in measured)
+    return picture(
+        partial(plots.precision_curves, curves),
+        alt=f"Precision of the first k found examples for each metric; at k = {k}: {ends}.",
+        caption="Each test example is a query to the training examples: how many of the first k "
+        f"are of its class. At k = {k}: {ends}.",
+    )
+
+
+def _margins(subject: Subject) -> list[Html]:
+    X, y = subject.sample(2 * POINTS)
+    forms = {name: form for name, form in subject.forms.items() if not _needs_classes(form)}
+    sizes = np.unique(y, return_counts=True)[1]
+    if len(sizes) < 2 or sizes.max() < 2 or len(forms) < 2:
+        return []
+
+    def draw(ax: Any) -> None:
+        for name, form in forms.items():
+            plots.margin_histogram(form, X, y, label=name, ax=ax)
+
+    return [
+        picture(
+            draw,
+            alt=f"Histograms of margins under {', '.join(forms)}.",
+            caption=f"Margins of {len(y):,} test examples: how much closer is the nearest other "
+            "one of the same class than the nearest of any other class? Left of the line, it is "
+            "not.",
+        )
+    ]
+
+
+def _curves(subject: Subject) -> list[Html]:
+    made = []
+    for name, learner in subject.learners.items():
+        history = getattr(learner, "history_", None)
+        if not isinstance(history, dict) or not len(history.get("loss", ())):
+            continue
+        if "rounds" in history:
+            _, errors = windows(history, "mistakes", WINDOWS)
+            first, last = percent(float(errors[0])), percent(float(errors[-1]))
+            made.append(
+                picture(
+                    partial(plots.predictive_error_curve, learner, n_windows=WINDOWS),
+                    alt=f"The error of {name} along the stream, from {first} to {last}.",
+                    caption=f"{name}: every example is judged when it arrives, before it is "
+                    f"learned from. The stream of {int(history['rounds'][-1]):,} is cut into "
+                    f"{len(errors)} stretches; {first} of the first are judged wrongly, {last} "
+                    "of the last.",
+                )
+            )
+        loss = history["loss"]
+        online = "rounds" in history
+        ends = windows(history, "loss", WINDOWS)[1][[0, -1]] if online else loss[[0, -1]]
+        what = "mean hinge loss along the stream" if online else "loss after each iteration"
+        made.append(
+            picture(
+                partial(plots.learning_curve, learner, n_windows=WINDOWS),
+                alt=f"The {what} of {name}, from {ends[0]:.4g} to {ends[1]:.4g}.",
+                caption=f"{name}: {what}, from {ends[0]:.4g} to {ends[1]:.4g}.",
+            )
+        )
+    return made
+
+
+def _spectra(subject: Subject) -> list[Html]:
+    forms = {name: f for name, f in subject.forms.items() if isinstance(f, _ONE_MATRIX)}
+    if len(forms) < 2:
+        return []
+    described = []
+    for form_name, form in forms.items():
+        half = int(np.searchsorted(np.cumsum(eigenvalue_shares(form)), 0.5)) + 1
+        described.append(f"{form_name} {half}")
+
+    def draw(ax: Any) -> None:
+        for name, form in forms.items():
+            plots.spectrum(form, label=name, ax=ax)
+
+    return [
+        picture(
+            draw,
+            alt=f"Spectra of {', '.join(forms)}.",
+            caption="How strongly each direction of the features counts. Directions that carry "
+            f"half of the weight: {', '.join(described)}, of {form.n_features_in}.",
+        )
+    ]
+
+
+def _matrix(subject: Subject) -> list[Html]:
+    name, form = list(subject.forms.items())[1]
+    if isinstance(form, MultiMetric) or getattr(form, "matrix", None) is None:
+        return []
+    if not 1 < form.n_features_in == form.n_features_items <= ENTRIES:
+        return []
+    return [
+        picture(
+            partial(plots.matrix_heatmap, form, feature_names=subject.feature_names),
+            alt=f"The matrix of {name} as a heat map.",
+            caption=f"The matrix of {name}, features by features; lighter is larger.",
+            size=(5.2, 4.4),
+        )
+    ]
+
+
+def _planes(subject: Subject) -> list[Html]:
+    X, y = subject.sample(POINTS)
+    if len(y) < 3:
+        return []
+    return [
+        picture(
+            partial(plots.projection, form, X, y),
+            alt=f"Scatter plot of test examples in the two main directions under {name}, each "
+            "class with its own marker and its name at its median.",
+            caption=f"{name}: {len(y):,} test examples in the two directions in which they vary "
+            "most under it. Names stand at the medians of the classes.",
+            size=(5.2, 4.4),
+        )
+        for name, form in subject.forms.items()
+        if hasattr(form, "embed")
+    ]
+
+
+def _ellipses(subject: Subject) -> list[Html]:
+    X, y = subject.sample(POINTS)
+    return [
+        picture(
+            partial(plots.class_ellipses, form, X, y),
+            alt=f"The metrics of {name} as ellipses over the two main directions of the data.",
+            caption=f"{name}: what each of its metrics makes of a circle, around the mean of the "
+            "examples it belongs to. Long is where differences count.",
+            size=(5.2, 4.4),
+        )
+        for name, form in subject.forms.items()
+        if isinstance(form, MultiMetric) and X.shape[1] > 1 and _known_classes(form, y)
+    ]
+
+
+_ONE_MATRIX = (Mahalanobis, GeneralizedCosine)
+
+
+def _needs_classes(form: Form) -> bool:
+    return isinstance(form, MultiMetric) and form.classes is not None
+
+
+def _known_classes(form: MultiMetric, y: NDArray[Any]) -> bool:
+    return form.classes is None or bool(np.isin(y, form.classes).all())
+
+
+def _both_kinds(y: NDArray[Any]) -> bool:
+    sizes = np.unique(y, return_counts=True)[1]
+    return bool(len(sizes) > 1 and sizes.max() > 1)

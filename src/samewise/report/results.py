@@ -1,0 +1,171 @@
+"""What was learned, and what it gains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from samewise._typing import Matrix
+from samewise.forms import Form
+from samewise.protocols import Gain, Measured, gain
+from samewise.report.page import Html, bullets, escaped, paragraph, table
+from samewise.report.words import (
+    gains_in_words,
+    moved,
+    percent,
+    retrieval_test,
+    short_verdict,
+    verdict,
+)
+
+__all__ = ["results", "tiles", "what_was_learned"]
+
+
+def results(
+    measured: Sequence[Measured],
+    gains: Sequence[Gain],
+    pair: tuple[Measured, Measured],
+    ks: Sequence[int],
+    n_neighbors: int,
+) -> list[Html]:
+    """The table, and what it says in sentences."""
+    ks = [k for k in ks if k in measured[0].precision]
+    columns = [
+        "metric",
+        f"{n_neighbors}-NN error",
+        "SkNN error",
+        *(f"precision of the first {k}" if k > 1 else "precision of the first" for k in ks),
+        "mean average precision",
+        "verification error",
+    ]
+    values = np.array(
+        [
+            [
+                m.knn_error,
+                m.sknn_error,
+                *(-m.precision[k] for k in ks),
+                -m.mean_average_precision,
+                m.verification_error,
+            ]
+            for m in measured
+        ]
+    )
+    with np.errstate(invalid="ignore"):
+        best = values == np.fmin.reduce(values, axis=0)
+    rows = [
+        [m.name, *(percent(abs(value)) for value in line)]
+        for m, line in zip(measured, values, strict=True)
+    ]
+    return [
+        table(
+            columns,
+            rows,
+            caption="Lower errors and higher precisions are better; the best of each column is "
+            "bold.",
+            best=lambda row, column: bool(best[row, column - 1]),
+        ),
+        bullets(gains_in_words(*pair, n_neighbors)),
+        _comparisons(measured, gains, n_neighbors),
+        paragraph(
+            "Whether a difference is more than chance is the answer of the s-test, a sign test on "
+            "the single decisions: ≫ and ≪ for p ≤ 0.01, > and < for p ≤ 0.05, otherwise =. Each "
+            "test stands alone; p-values are not adjusted for how many there are. SkNN and "
+            "verification are not tested."
+        ),
+    ]
+
+
+def _comparisons(measured: Sequence[Measured], gains: Sequence[Gain], n_neighbors: int) -> Html:
+    by_name = {m.name: m for m in measured}
+    rows = []
+    for test in gains:
+        before, after = by_name[test.before], by_name[test.after]
+        found = retrieval_test(before, after)
+        rows.append(
+            [
+                f"{test.after} against {test.before}",
+                moved(*test.errors),
+                f"{test.n_better:,} : {test.n_worse:,}",
+                short_verdict(test),
+                moved(before.mean_average_precision, after.mean_average_precision),
+                f"{found.n_better:,} : {found.n_worse:,}",
+                short_verdict(found),
+                moved(before.verification_error, after.verification_error),
+            ]
+        )
+    columns = [
+        "compared",
+        f"{n_neighbors}-NN error",
+        "won : lost",
+        "s-test",
+        "mean average precision",
+        "won : lost",
+        "s-test",
+        "verification error",
+    ]
+    caption = (
+        "Won and lost: test examples that only the one or only the other decides rightly, and "
+        "queries whose average precision is higher with the one or the other."
+    )
+    return table(columns, rows, caption=caption)
+
+
+def tiles(before: Measured, after: Measured, n_neighbors: int) -> Html:
+    """The three numbers that matter most, before and after."""
+    tests = gain(before, after), retrieval_test(before, after), None
+    numbers = (
+        (f"{n_neighbors}-NN error", before.knn_error, after.knn_error, -1),
+        (
+            "mean average precision",
+            before.mean_average_precision,
+            after.mean_average_precision,
+            1,
+        ),
+        ("verification error", before.verification_error, after.verification_error, -1),
+    )
+    made = ""
+    for (what, old, new, sign), test in zip(numbers, tests, strict=True):
+        if np.isnan(old) or np.isnan(new):
+            continue
+        kind = "good" if sign * (new - old) > 0 else "bad" if new != old else ""
+        if test is not None and test.mark == "=":
+            kind = ""
+        said = _untested(old, new) if test is None else verdict(test)
+        made += (
+            f'<div class="tile"><p class="what">{escaped(what)}, {escaped(before.name)} → '
+            f'{escaped(after.name)}</p><p class="value">{escaped(moved(old, new))}</p>'
+            f'<p class="verdict {kind}">{escaped(said)}</p></div>'
+        )
+    return Html(f'<div class="tiles">{made}</div>')
+
+
+def _untested(before: float, after: float) -> str:
+    way = "the same" if after == before else "lower" if after < before else "higher"
+    return f"{way}, not tested for chance"
+
+
+def what_was_learned(
+    named: Mapping[str, Any], forms: Mapping[str, Form], X: Matrix, y: Any, y_test: Any
+) -> Html:
+    """Which forms, and what they are measured on."""
+    described = "; ".join(f"“{name}” is {_form(forms[name])}" for name in named)
+    return paragraph(
+        f"{described}. Measured with {X.shape[0]:,} stored training examples of "
+        f"{len(np.unique(y))} classes and {X.shape[1]:,} features, on {len(y_test):,} test "
+        "examples."
+    )
+
+
+def _form(form: Form) -> str:
+    kinds = {
+        "mahalanobis": "a Mahalanobis distance",
+        "generalized_cosine": "a generalized cosine",
+        "bilinear": "a bilinear similarity",
+        "normalized_bilinear": "a normalized bilinear similarity",
+        "low_rank_bilinear": "a bilinear similarity of low rank",
+        "kernel_mahalanobis": "a Mahalanobis distance in the space of a kernel",
+        "multi_metric": "a distance with a metric for each group",
+    }
+    return f"{kinds.get(form.kind, 'a form')}, {form}"

@@ -1,0 +1,115 @@
+"""Numbers and comparisons in words."""
+
+from __future__ import annotations
+
+import math
+
+from samewise.protocols import Gain, Measured, gain
+from samewise.scores import SignTest, s_test
+
+__all__ = [
+    "change",
+    "gains_in_words",
+    "moved",
+    "percent",
+    "retrieval_test",
+    "short_verdict",
+    "verdict",
+]
+
+_VERDICTS = {
+    "≫": "a gain beyond chance",
+    ">": "a gain, probably not by chance",
+    "=": "no difference beyond chance",
+    "<": "a loss, probably not by chance",
+    "≪": "a loss beyond chance",
+}
+
+
+def percent(fraction: float) -> str:
+    """A fraction in percent, or a dash where there is none.
+
+    Examples
+    --------
+    >>> percent(0.0974), percent(float("nan"))
+    ('9.7 %', '–')
+    """
+    return "–" if math.isnan(fraction) else f"{100 * fraction:.1f} %"
+
+
+def change(before: float, after: float) -> str:
+    """How a number moved.
+
+    Examples
+    --------
+    >>> change(0.21, 0.1), change(0.1, 0.1)
+    ('falls from 21.0 % to 10.0 %', 'stays at 10.0 %')
+    """
+    if percent(before) == percent(after):
+        return f"stays at {percent(before)}"
+    return f"{'falls' if after < before else 'rises'} from {percent(before)} to {percent(after)}"
+
+
+def verdict(test: Gain | SignTest) -> str:
+    """What a mark of the s-test means.
+
+    Examples
+    --------
+    >>> verdict(SignTest(0.3, "=", 4, 2))
+    'no difference beyond chance (=, p = 0.3)'
+    """
+    return f"{_VERDICTS[test.mark]} ({test.mark}, {_p(test.p_value)})"
+
+
+def short_verdict(test: Gain | SignTest) -> str:
+    """The mark of the s-test and its p-value.
+
+    Examples
+    --------
+    >>> short_verdict(SignTest(1e-9, "≫", 40, 2))
+    '≫ (p < 0.0001)'
+    """
+    return f"{test.mark} ({_p(test.p_value)})"
+
+
+def moved(before: float, after: float) -> str:
+    """Two numbers with an arrow between them.
+
+    Examples
+    --------
+    >>> moved(0.2, 0.1)
+    '20.0 % → 10.0 %'
+    """
+    return f"{percent(before)} → {percent(after)}"
+
+
+def retrieval_test(before: Measured, after: Measured) -> SignTest:
+    """The s-test of queries whose average precision rose against those where it fell."""
+    rise = after.average_precision - before.average_precision
+    return s_test(rise > 0, rise < 0)
+
+
+def gains_in_words(before: Measured, after: Measured, n_neighbors: int) -> list[str]:
+    """What `after` gains over `before`, in sentences."""
+    test = gain(before, after)
+    found = retrieval_test(before, after)
+    sentences = [
+        f"Classification, {after.name} against {before.name}: the {n_neighbors}-NN error "
+        f"{change(*test.errors)}. Of {len(after.correct):,} test examples {test.n_better} are "
+        f"right only with {after.name} and {test.n_worse} only with {before.name}: "
+        f"{verdict(test)}.",
+        f"Retrieval, {after.name} against {before.name}: mean average precision "
+        f"{change(before.mean_average_precision, after.mean_average_precision)}. It is better for "
+        f"{found.n_better:,} queries and worse for {found.n_worse:,}: {verdict(found)}.",
+    ]
+    errors = before.verification_error, after.verification_error
+    if not any(map(math.isnan, errors)):
+        sentences.append(
+            f"Verification, {after.name} against {before.name}: the error of “are these two the "
+            f"same?” {change(*errors)}."
+        )
+    return sentences
+
+
+def _p(value: float) -> str:
+    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
