@@ -7,12 +7,13 @@ from typing import Any
 
 from samewise.files import container
 from samewise.forms.files import form_of
+from samewise.model import MODEL, model_of
 
 __all__ = ["load"]
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read what `save` of a form, a learner or a filter wrote; arrays come back with the same bits.
+    """Read what `save` of a form, learner, filter or model wrote; arrays come back bit by bit.
 
     A loaded learner or filter goes on exactly where the saved one stopped. Nothing in the file is
     executed, and a file that is foreign, damaged, newer than this version or inconsistent raises a
@@ -24,7 +25,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    Form, learner or filter
+    Form, learner, filter or Model
 
     Examples
     --------
@@ -47,4 +48,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         from samewise.filtering.files import filter_of
 
         return filter_of(content)
+    if content.kind == MODEL:
+        return model_of(content)
     return form_of(content)

@@ -78,7 +78,7 @@ def test_judged_streams_are_answered_and_scored(files):
     assert summary["asked"] == 3 and summary["judged"] == 3
     assert summary["macro"]["precision"] == 1.0 and summary["macro"]["recall"] == 0.5
     assert result.stderr == ""
-    assert "anticipa" in call(*BASIC, "--feedback", "judged.jsonl").stderr
+    assert "anticipation" in call(*BASIC, "--feedback", "judged.jsonl").stderr
 
 
 def test_standard_input_and_batch(files):

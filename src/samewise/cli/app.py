@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import typer
 
-from samewise.cli import filter as filter_command
+from samewise.cli.compare import compare_learners
+from samewise.cli.datasets import list_datasets
+from samewise.cli.evaluate import evaluate_model
+from samewise.cli.filter import filter_documents
+from samewise.cli.fit import fit
+from samewise.cli.inspect import inspect
+from samewise.cli.report import report_command
+from samewise.cli.search import search
+from samewise.cli.transform import transform
 
 __all__ = ["app"]
 
@@ -25,4 +33,12 @@ def _commands() -> None:
     """Learn what 'similar' means, and use it."""
 
 
-app.command("filter")(filter_command.filter_documents)
+app.command("fit")(fit)
+app.command("evaluate")(evaluate_model)
+app.command("compare")(compare_learners)
+app.command("search")(search)
+app.command("transform")(transform)
+app.command("inspect")(inspect)
+app.command("datasets")(list_datasets)
+app.command("filter")(filter_documents)
+app.command("report")(report_command)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 
@@ -16,10 +18,17 @@ __all__ = ["one_sentence"]
 
 
 @contextmanager
-def one_sentence(debug: bool, as_json: bool = False) -> Iterator[None]:
+def one_sentence(
+    debug: bool,
+    as_json: bool = False,
+    interrupted: str = "interrupted; with --state, the same command goes on from here",
+) -> Iterator[None]:
     """Turn what is wrong with the input into a sentence on standard error and the exit code 1."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.showwarning = _warning(as_json)
+            yield
     except BrokenPipeError:
         # Whoever read the output has enough; Python would complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -27,7 +36,7 @@ def one_sentence(debug: bool, as_json: bool = False) -> Iterator[None]:
     except KeyboardInterrupt:
         if debug:
             raise
-        _say("interrupted; with --state, the same command goes on from here", as_json)
+        _say(interrupted, as_json)
         raise typer.Exit(130) from None
     # A parameter out of its range is a ValueError of scikit-learn's; so are the package's own.
     except (SamewiseError, OSError, ImportError, ValueError) as error:
@@ -40,9 +49,18 @@ def one_sentence(debug: bool, as_json: bool = False) -> Iterator[None]:
 def _sentence(error: Exception) -> str:
     if isinstance(error, FileNotFoundError) and error.filename is not None:
         return f"there is no file {error.filename}; check the path"
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _say(sentence: str, as_json: bool) -> None:
-    text = json.dumps({"error": sentence}, ensure_ascii=False) if as_json else f"error: {sentence}"
+def _say(sentence: str, as_json: bool, kind: str = "error") -> None:
+    text = json.dumps({kind: sentence}, ensure_ascii=False) if as_json else f"{kind}: {sentence}"
     typer.echo(text, err=True)
+
+
+def _warning(as_json: bool) -> Callable[..., None]:
+    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+        _say(" ".join(str(message).split()), as_json, "warning")
+
+    return show

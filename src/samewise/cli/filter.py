@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -245,7 +246,8 @@ def _show(summary: dict[str, Any]) -> None:
         table.add_row(topic, str(n))
     console.print(table)
     if "macro" in summary:
-        scores = Table("", *_SHOWN.values(), title=f"{summary['judged']} judged documents")
+        title = f"{summary['judged']} judged documents"
+        scores = Table("", *_SHOWN.values(), title=title, box=SIMPLE, padding=(0, 1, 0, 0))
         for kind in ("micro", "macro"):
             cells = [summary[kind].get(name) for name in _SHOWN]
             scores.add_row(kind, *["" if cell is None else f"{cell:.3f}" for cell in cells])

@@ -21,7 +21,7 @@ from samewise.exceptions import DatasetNotFoundError, FileFormatError
 
 __all__ = ["available", "load"]
 
-_VARIABLE = "SAMEWISE_DATA"
+VARIABLE = "SAMEWISE_DATA"
 _DEFAULT = Path("..", "shared", "data")
 _SUFFIXES = (".npz", ".jsonl.gz")
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
@@ -53,7 +53,7 @@ def available() -> list[str]:
     ...         available()
     ['tiny']
     """
-    return sorted(_files(_directory()))
+    return sorted(_files(directory()))
 
 
 def load(name: str, *, dtype: DTypeLike = np.float64) -> Bunch:
@@ -115,8 +115,9 @@ def load(name: str, *, dtype: DTypeLike = np.float64) -> Bunch:
     return Bunch(**{**content, "name": name})
 
 
-def _directory() -> Path:
-    return Path(os.environ.get(_VARIABLE) or _DEFAULT)
+def directory() -> Path:
+    """Where data sets are looked for."""
+    return Path(os.environ.get(VARIABLE) or _DEFAULT)
 
 
 def _files(directory: Path) -> dict[str, Path]:
@@ -131,16 +132,16 @@ def _files(directory: Path) -> dict[str, Path]:
 
 
 def _find(name: str) -> Path:
-    directory = _directory()
-    files = _files(directory)
+    folder = directory()
+    files = _files(folder)
     if name in files:
         return files[name]
-    if os.environ.get(_VARIABLE):
-        where = f"{directory} (from {_VARIABLE})"
-        remedy = f"Point {_VARIABLE} at a directory that holds {name}.npz"
+    if os.environ.get(VARIABLE):
+        where = f"{folder} (from {VARIABLE})"
+        remedy = f"Point {VARIABLE} at a directory that holds {name}.npz"
     else:
-        where = f"{directory.resolve()} ({_VARIABLE} is not set)"
-        remedy = f"Set {_VARIABLE} to a directory that holds {name}.npz"
+        where = f"{folder.resolve()} ({VARIABLE} is not set)"
+        remedy = f"Set {VARIABLE} to a directory that holds {name}.npz"
     raise DatasetNotFoundError(
         f"There is no data set {name!r} in {where}{_hint(name, directory, files)}. "
         f"{remedy}; help(samewise.datasets.load) describes the layout."

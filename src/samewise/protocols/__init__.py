@@ -1,12 +1,51 @@
-"""How learners are tuned and judged."""
+"""How learners are chosen, tuned and judged, and what they learned."""
 
+from samewise.protocols.choice import (
+    LEARNERS,
+    Choice,
+    Trial,
+    choose_learner,
+    hold_out,
+    make_learner,
+    tune_learner,
+)
+from samewise.protocols.comparison import Compared, compare
 from samewise.protocols.double_cv import DoubleCV, double_cross_validation
+from samewise.protocols.evaluation import (
+    Gain,
+    Measured,
+    calibrate_threshold,
+    evaluate,
+    gain,
+    knn_correct,
+)
+from samewise.protocols.inspection import Inspection, inspect_form
+from samewise.protocols.reduction import Reduction, reduction_for
 from samewise.protocols.tune import TunedC, neighbor_accuracies, tune_C
 
 __all__ = [
+    "LEARNERS",
+    "Choice",
+    "Compared",
     "DoubleCV",
+    "Gain",
+    "Inspection",
+    "Measured",
+    "Reduction",
+    "Trial",
     "TunedC",
+    "calibrate_threshold",
+    "choose_learner",
+    "compare",
     "double_cross_validation",
+    "evaluate",
+    "gain",
+    "hold_out",
+    "inspect_form",
+    "knn_correct",
+    "make_learner",
     "neighbor_accuracies",
+    "reduction_for",
     "tune_C",
+    "tune_learner",
 ]

@@ -1,0 +1,93 @@
+"""samewise datasets: what is there, where it was looked for, and how to get it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from samewise.cli.errors import one_sentence
+from samewise.cli.exports import check_ending, write_table
+from samewise.cli.options import Debug, Json
+from samewise.cli.shown import print_json, say
+from samewise.cli.tables import read_table
+from samewise.datasets import available
+from samewise.datasets.store import VARIABLE, directory
+from samewise.exceptions import InvalidInputError
+
+__all__ = ["list_datasets"]
+
+
+def list_datasets(
+    name: Annotated[str | None, typer.Argument(help="A data set to describe or export.")] = None,
+    out: Annotated[
+        str | None, typer.Option(help="Export it: CSV, Parquet, NPZ or JSON lines.")
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """List the data sets that can be named as DATA; describe or export one.
+
+    Example: samewise datasets wine --out wine.csv
+    """
+    with one_sentence(debug, as_json, "interrupted"):
+        if name is None:
+            if out is not None:
+                raise InvalidInputError("--out needs the name of a data set to export.")
+            _list(as_json)
+        else:
+            _one(name, out, as_json)
+
+
+def _list(as_json: bool) -> None:
+    names, where = available(), directory()
+    chosen = VARIABLE in os.environ and os.environ[VARIABLE] != ""
+    if as_json:
+        print_json({"directory": str(where), "from_variable": chosen, "datasets": names})
+        return
+    origin = f"from {VARIABLE}" if chosen else f"{VARIABLE} is not set"
+    say(f"Looked for in {where if chosen else Path(where).resolve()} ({origin}).")
+    if names:
+        say("\n".join(f"  {name}" for name in names))
+        say("Any of them can stand for DATA: samewise fit wine")
+    else:
+        say("There are none." if where.is_dir() else "That is not a directory.")
+    say(
+        f"To add one, put NAME.npz there (X, y, classes; train for a standard split), or point "
+        f"{VARIABLE} at a directory that has some; help(samewise.datasets.load) describes files."
+    )
+
+
+def _one(name: str, out: str | None, as_json: bool) -> None:
+    if out is not None:
+        check_ending(out)
+    if name not in available():
+        # Asked of the store, which says where it looked.
+        from samewise.datasets import load
+
+        load(name)
+    table = read_table(name)
+    assert table.y is not None
+    content = {
+        "name": name,
+        "rows": table.X.shape[0],
+        "features": table.X.shape[1],
+        "classes": len(np.unique(table.y)),
+        "train": None if table.train is None else int(table.train.sum()),
+        "out": out,
+    }
+    if out is not None:
+        write_table(out, table.X, table.names, y=table.y, label=table.label, train=table.train)
+    if as_json:
+        print_json(content)
+    elif out != "-":
+        split = "" if table.train is None else f"; {content['train']:,} rows are its training part"
+        say(
+            f"{name}: {content['rows']:,} rows, {content['features']:,} features, "
+            f"{content['classes']:,} classes{split}."
+        )
+        if out is not None:
+            say(f"Written to {out}; the labels are the column {table.label!r}.")

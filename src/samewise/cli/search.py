@@ -1,0 +1,149 @@
+"""samewise search: the nearest rows of one, before and after learning."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from samewise._typing import Matrix
+from samewise.cli.errors import one_sentence
+from samewise.cli.options import (
+    Data,
+    Debug,
+    Drop,
+    Features,
+    Id,
+    Json,
+    Label,
+    ModelFile,
+    VectorField,
+    listed,
+    open_model,
+)
+from samewise.cli.shown import number, print_json, say, show_table, working
+from samewise.cli.tables import Table, read_table
+from samewise.exceptions import InvalidInputError
+from samewise.forms import MultiMetric
+from samewise.learners import Cosine
+from samewise.model import Model
+from samewise.search import Index
+
+__all__ = ["search"]
+
+
+def search(
+    model_file: ModelFile,
+    data: Data,
+    row: Annotated[
+        int | None, typer.Option(min=0, help="Number of the row to search for, from 0.")
+    ] = None,
+    vector: Annotated[
+        str | None, typer.Option(help='Numbers to search for: "5.1, 3.5, 1.4, 0.2".')
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many neighbors.")] = 5,
+    label: Label = None,
+    features: Features = None,
+    drop: Drop = None,
+    id_column: Id = None,
+    vector_field: VectorField = "vector",
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show the nearest rows of DATA to one row or vector, before and after learning.
+
+    Example: samewise search wine.sw wine.csv --row 17 -k 5
+    """
+    with one_sentence(debug, as_json, "interrupted"):
+        if (row is None) == (vector is None):
+            raise InvalidInputError("Say what to search for: either --row or --vector.")
+        model = open_model(model_file)
+        with working("searching"):
+            table = read_table(
+                data,
+                label=label,
+                known_label=model.label,
+                features=listed(features),
+                drop=listed(drop),
+                id_column=id_column,
+                vector_field=vector_field,
+            )
+            X = model.prepare(table.X, table.names)
+            if row is not None and row >= X.shape[0]:
+                raise InvalidInputError(
+                    f"{table.source} has {X.shape[0]} rows, counted from 0; there is no row {row}."
+                )
+            query = X[[row]] if vector is None else model.prepare([_numbers(vector)])
+            before, found = _neighbors(model, table, X, query, row, k)
+        content: dict[str, Any] = {"before": before, "found": found}
+        if row is not None:
+            content = {"row": table.shown(row), "label": _label(table, row), **content}
+        if as_json:
+            print_json(content)
+        else:
+            _show(content, model)
+
+
+def _neighbors(
+    model: Model, table: Table, X: Matrix, query: Matrix, row: int | None, k: int
+) -> tuple[str, dict[str, list[dict[str, Any]]]]:
+    form = model.form
+    groups = form.groups_of(X, table.y) if isinstance(form, MultiMetric) else None
+    plain = None if form.is_distance else Cosine().fit(X).metric_
+    indexes = {"before": Index(plain, X), "after": Index(form, X, groups=groups)}
+    found = {}
+    # The row itself is found too, and left out.
+    wanted = min(k + (row is not None), X.shape[0])
+    for when, index in indexes.items():
+        closeness, rows = index.query(query, wanted)
+        near: NDArray[np.bool_] = rows[0] != (-1 if row is None else row)
+        found[when] = [
+            {
+                "row": int(i),
+                "id": table.shown(i),
+                "label": _label(table, i),
+                "value": float(0 - c if form.is_distance else c),
+            }
+            for c, i in list(zip(closeness[0][near], rows[0][near], strict=True))[:k]
+        ]
+    return ("euclidean" if plain is None else "cosine"), found
+
+
+def _label(table: Table, row: int) -> Any:
+    if table.y is None:
+        return None
+    return table.y[row].item()
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        if text.lstrip().startswith("["):
+            return [float(v) for v in json.loads(text)]
+        return [float(part) for part in text.replace(",", " ").split()]
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"--vector must be numbers, separated by commas: {error}."
+        ) from error
+
+
+def _show(content: dict[str, Any], model: Model) -> None:
+    if "row" in content:
+        of = "" if content["label"] is None else f" (label {content['label']})"
+        say(f"Nearest to row {content['row']}{of}:")
+    what = "distance" if model.form.is_distance else "similarity"
+    before, after = content["found"]["before"], content["found"]["after"]
+    rows = [
+        [str(rank), *_cells(one), *_cells(other)]
+        for rank, (one, other) in enumerate(zip(before, after, strict=True), start=1)
+    ]
+    learned = model.learner or type(model.form).__name__
+    first, second = f"{content['before']}: row", f"{learned}: row"
+    show_table(["", first, "label", what, second, "label", what], rows)
+
+
+def _cells(neighbor: dict[str, Any]) -> list[str]:
+    label = "" if neighbor["label"] is None else str(neighbor["label"])
+    return [neighbor["id"], label, number(neighbor["value"])]

@@ -1,0 +1,93 @@
+"""What people see: tables, verdicts, and signs of life while something takes long."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+__all__ = ["number", "p_value", "percent", "print_json", "say", "show_table", "verdict", "working"]
+
+_WIDE = 120
+
+
+def _console() -> Console:
+    # A pipe has no width of its own, and its reader no use for lines that are cut.
+    return Console() if sys.stdout.isatty() else Console(width=_WIDE)
+
+
+def say(text: str = "") -> None:
+    """A line, broken between words where a terminal ends."""
+    _console().print(text, markup=False, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def show_table(headers: list[str], rows: list[list[str]], title: str | None = None) -> None:
+    """A table; all columns but the first are aligned to the right."""
+    if title is not None:
+        say(title)
+    table = Table()
+    for k, header in enumerate(headers):
+        table.add_column(header, justify="right" if k else "left", no_wrap=k > 0)
+    for row in rows:
+        table.add_row(*row)
+    _console().print(table, markup=False)
+
+
+def print_json(content: Any) -> None:
+    """One line of JSON; what is not finite is null."""
+    typer.echo(json.dumps(_plain(content), ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def percent(share: float) -> str:
+    """A share in percent."""
+    return "" if math.isnan(share) else f"{100 * share:.2f} %"
+
+
+def number(value: float) -> str:
+    """Four digits."""
+    return "" if math.isnan(value) else f"{value:.4g}"
+
+
+def p_value(p: float) -> str:
+    """A probability, as papers give them."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def verdict(mark: str) -> str:
+    """What a mark of the s-test says of a change."""
+    return {
+        "≫": "the gain is real",
+        ">": "probably a gain",
+        "=": "no difference that is more than chance",
+        "<": "probably a loss",
+        "≪": "a real loss",
+    }[mark]
+
+
+@contextmanager
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """A line that shows what is done and for how long, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda text: progress.update(task, description=text)

@@ -1,0 +1,386 @@
+"""Rows from whatever DATA names: CSV, Parquet, NPZ, JSON lines, standard input, a data set."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import json
+import sys
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from samewise import datasets
+from samewise._typing import Matrix
+from samewise.exceptions import InvalidInputError
+
+__all__ = ["Table", "check_classes", "read_table"]
+
+_CSR_PARTS = ("data", "indices", "indptr", "shape")
+_READ = (".csv", ".tsv", ".parquet", ".npz", ".jsonl", ".ndjson")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows, and what is known of them.
+
+    Attributes
+    ----------
+    source : str
+        Where they come from, for messages.
+    X : array or CSR matrix of shape (n, d)
+    names : tuple of str, or None
+        Of the columns.
+    y : array of shape (n,), or None
+        Labels.
+    label : str or None
+        Name of the column they come from.
+    ids : array of str of shape (n,), or None
+    train : array of booleans of shape (n,), or None
+        The standard split, where there is one.
+    """
+
+    source: str
+    X: Matrix
+    names: tuple[str, ...] | None = None
+    y: NDArray[Any] | None = None
+    label: str | None = None
+    ids: NDArray[np.str_] | None = None
+    train: NDArray[np.bool_] | None = None
+
+    def shown(self, row: int) -> str:
+        """How to name a row."""
+        return str(row) if self.ids is None else str(self.ids[row])
+
+
+def read_table(
+    source: str,
+    *,
+    label: str | None = None,
+    known_label: str | None = None,
+    features: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    id_column: str | None = None,
+    vector_field: str = "vector",
+) -> Table:
+    """Read DATA.
+
+    Parameters
+    ----------
+    source : str
+        A file by its ending, "-" for CSV or JSON lines from standard input, or the name of a data
+        set of `samewise.datasets`.
+    label : str, optional
+        Column or field with the labels.
+    known_label : str, optional
+        The one a model was learned with: taken if it is there, and missed by nobody.
+    features : sequence of str
+        Columns to use; all others unless given.
+    drop : sequence of str
+        Columns to leave out.
+    id_column : str, optional
+        Column that names the rows.
+    vector_field : str
+        For JSON lines.
+    """
+    name = "standard input" if source == "-" else source
+    wanted = _Wanted(name, label, known_label, tuple(features), tuple(drop), id_column)
+    if source == "-":
+        text = sys.stdin.read()
+        if not text.strip():
+            raise InvalidInputError("Standard input is empty; CSV or JSON lines were expected.")
+        if text.lstrip().startswith("{"):
+            return _from_lines(text, wanted, vector_field)
+        return _from_frame(_csv(io.StringIO(text), "standard input", ","), wanted, 2)
+    path = Path(source)
+    if not path.exists():
+        return _from_dataset(wanted)
+    kind = path.suffix.lower()
+    if kind == ".npz":
+        return _from_npz(path, wanted)
+    if kind in (".jsonl", ".ndjson"):
+        return _from_lines(path.read_text(encoding="utf-8"), wanted, vector_field)
+    if kind == ".parquet":
+        try:
+            return _from_frame(pd.read_parquet(path), wanted, 0)
+        except (OSError, ValueError) as error:
+            if isinstance(error, InvalidInputError):
+                raise
+            raise InvalidInputError(f"{source} cannot be read as Parquet: {error}") from error
+    if kind in (".csv", ".tsv"):
+        return _from_frame(_csv(path, source, "\t" if kind == ".tsv" else ","), wanted, 2)
+    raise InvalidInputError(
+        f"{source} has none of the endings {', '.join(_READ)}, which say how to read it. Rename "
+        "it, or pass it as - (standard input) if it is CSV or JSON lines."
+    )
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What to take from a source."""
+
+    source: str
+    label: str | None
+    known_label: str | None
+    features: tuple[str, ...]
+    drop: tuple[str, ...]
+    id_column: str | None
+
+    def label_among(self, names: Sequence[str]) -> str | None:
+        if self.label is not None:
+            self.check([self.label], names)
+            return self.label
+        return self.known_label if self.known_label in names else None
+
+    def features_among(self, names: Sequence[str], label: str | None) -> list[str]:
+        id_column = [] if self.id_column is None else [self.id_column]
+        self.check([*self.features, *self.drop, *id_column], names)
+        left_out = {label, *self.drop, *id_column}
+        return [name for name in (self.features or names) if name not in left_out]
+
+    def check(self, wanted: Sequence[str], names: Sequence[str]) -> None:
+        for name in wanted:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                some = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+                hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {some}."
+                raise InvalidInputError(f"{self.source} has no column {name!r}{hint}")
+
+
+def _csv(file: Any, source: str, separator: str) -> pd.DataFrame:
+    try:
+        return pd.read_csv(file, sep=separator, skipinitialspace=True, low_memory=False)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"{source} cannot be read as CSV: {error}") from error
+
+
+def _from_frame(frame: pd.DataFrame, wanted: _Wanted, first: int) -> Table:
+    """Columns of numbers; `first` is the line of the file that the first row stands in."""
+    if frame.empty:
+        raise InvalidInputError(f"{wanted.source} has no rows.")
+    frame.columns = [str(name) for name in frame.columns]
+    names = list(frame.columns)
+    label = wanted.label_among(names)
+    used = wanted.features_among(names, label)
+    if not used:
+        raise InvalidInputError(f"{wanted.source} has no columns of features besides the label.")
+    where = "line" if first else "row"
+    values = [_numbers(frame[name], name, wanted.source, where, first) for name in used]
+    y = None if label is None else _labels(frame[label].to_numpy(), label, wanted.source)
+    ids = (
+        None
+        if wanted.id_column is None
+        else frame[wanted.id_column].astype(str).to_numpy(dtype=str)
+    )
+    return Table(wanted.source, np.column_stack(values), tuple(used), y, label, ids)
+
+
+def _numbers(column: Any, name: str, source: str, where: str, first: int) -> NDArray[np.float64]:
+    if isinstance(column, pd.DataFrame):
+        raise InvalidInputError(f"{source} has two columns named {name!r}; rename one.")
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    text = np.isnan(numbers) & column.notna().to_numpy()
+    if text.any():
+        row = int(text.argmax())
+        raise InvalidInputError(
+            f"The column {name!r} of {source} holds text, where numbers are needed: "
+            f"{str(column.iloc[row])!r} in {where} {row + first}. Leave it out with --drop {name}, "
+            "name it with --label if it holds the labels, or choose columns with --features."
+        )
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        row = int(bad.argmax())
+        what = "infinite" if np.isinf(numbers[row]) else "missing"
+        raise InvalidInputError(
+            f"The column {name!r} of {source} has {int(bad.sum())} missing or infinite values, the "
+            f"first ({what}) in {where} {row + first}. Fill them in, remove those rows, or leave "
+            f"the column out with --drop {name}."
+        )
+    return numbers
+
+
+def _labels(values: NDArray[Any], label: str, source: str) -> NDArray[Any]:
+    missing = pd.isna(values)
+    if missing.any():
+        raise InvalidInputError(
+            f"The label column {label!r} of {source} is empty in {int(missing.sum())} rows, first "
+            f"in row {int(missing.argmax())} (from 0). Remove them or fill them in."
+        )
+    if values.dtype.kind == "f":
+        if np.any(values != np.round(values)):
+            raise InvalidInputError(
+                f"The label column {label!r} of {source} holds fractions, which are no classes. "
+                "Name another column with --label."
+            )
+        return values.astype(np.int64)
+    return values if values.dtype.kind in "iub" else np.array([str(v) for v in values])
+
+
+def _from_lines(text: str, wanted: _Wanted, vector_field: str) -> Table:
+    entries, at = [], []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise InvalidInputError(
+                f"{wanted.source}, line {number}: no JSON ({error})."
+            ) from error
+        if not isinstance(entry, dict):
+            raise InvalidInputError(f"{wanted.source}, line {number}: no JSON object.")
+        entries.append(entry)
+        at.append(number)
+    if not entries:
+        raise InvalidInputError(f"{wanted.source} has no rows.")
+    if vector_field not in entries[0]:
+        fields = ", ".join(map(repr, entries[0]))
+        raise InvalidInputError(
+            f"{wanted.source} has no field {vector_field!r}, only {fields}. Name the one that "
+            "holds the vectors with --vector-field."
+        )
+    X = _vectors([entry.get(vector_field) for entry in entries], at, wanted.source, vector_field)
+    fields_of_first = list(entries[0])
+    label = wanted.label_among(fields_of_first)
+    y = ids = None
+    if label is not None:
+        y = _labels(pd.Series([e.get(label) for e in entries]).to_numpy(), label, wanted.source)
+    id_field = wanted.id_column if wanted.id_column is not None or "id" not in entries[0] else "id"
+    if id_field is not None:
+        wanted.check([id_field], fields_of_first)
+        ids = np.array([str(entry.get(id_field)) for entry in entries])
+    return Table(wanted.source, X, None, y, label, ids)
+
+
+def _vectors(vectors: list[Any], at: list[int], source: str, field: str) -> NDArray[np.float64]:
+    length = len(vectors[0]) if isinstance(vectors[0], list) else 0
+    for vector, line in zip(vectors, at, strict=True):
+        if not isinstance(vector, list) or len(vector) != length or not length:
+            got = f"{len(vector)} numbers" if isinstance(vector, list) else repr(vector)[:40]
+            raise InvalidInputError(
+                f"{source}, line {line}: {field!r} must be a list of {length or 'some'} numbers, "
+                f"as in line {at[0]}. Got {got}."
+            )
+    try:
+        X = np.array(vectors, dtype=np.float64)
+        bad = ~np.isfinite(X).all(axis=1)
+    except (TypeError, ValueError):
+        bad = np.array([not all(type(v) in (int, float) for v in vector) for vector in vectors])
+    if bad.any():
+        line = at[int(bad.argmax())]
+        raise InvalidInputError(
+            f"{source}, line {line}: {field!r} holds something that is no finite number."
+        )
+    return X
+
+
+def _from_npz(path: Path, wanted: _Wanted) -> Table:
+    source = wanted.source
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        raise InvalidInputError(
+            f"{source} is no .npz archive of plain arrays ({error}). Write it with "
+            "numpy.savez(file, X=..., y=...); pickled objects are never loaded."
+        ) from error
+    if "X" in arrays:
+        X = arrays["X"]
+    elif all(part in arrays for part in _CSR_PARTS):
+        data, indices, indptr, shape = (arrays[part] for part in _CSR_PARTS)
+        try:
+            X = sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+            X.check_format(full_check=True)
+        except (ValueError, IndexError, TypeError) as error:
+            raise InvalidInputError(f"{source} holds no sound CSR parts: {error}") from error
+    else:
+        raise InvalidInputError(
+            f"{source} has neither X nor the CSR parts {', '.join(_CSR_PARTS)}; it holds "
+            f"{', '.join(sorted(arrays))}."
+        )
+    if X.ndim != 2 or X.dtype.kind not in "fiub" or not X.shape[0]:
+        raise InvalidInputError(
+            f"X of {source} must be a matrix of numbers, not {X.dtype} {X.shape}."
+        )
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    n = X.shape[0]
+    one_each = [k for k, v in arrays.items() if v.shape == (n,) and k not in (*_CSR_PARTS, "train")]
+    label = wanted.label_among(one_each)
+    label = "y" if label is None and "y" in one_each else label
+    y = None if label is None else arrays[label]
+    if y is not None:
+        classes = arrays.get("classes")
+        if label == "y" and classes is not None and y.dtype.kind in "iu" and y.max() < len(classes):
+            y = classes[y]
+        y = _labels(y, str(label), source)
+    names = _names(arrays, X.shape[1])
+    if names is None and (wanted.features or wanted.drop):
+        raise InvalidInputError(f"{source} names no columns; --features and --drop need names.")
+    if names is not None:
+        kept = _Wanted(source, None, None, wanted.features, wanted.drop, None)
+        used = kept.features_among(names, None)
+        X, names = X[:, [names.index(name) for name in used]], used
+    values = X.data if sp.issparse(X) else X
+    if not np.isfinite(values).all():
+        raise InvalidInputError(f"X of {source} holds missing or infinite values; fill them in.")
+    train = arrays.get("train")
+    train = train if train is not None and train.shape == (n,) and train.dtype == bool else None
+    ids = None
+    if wanted.id_column is not None:
+        wanted.check([wanted.id_column], one_each)
+        ids = arrays[wanted.id_column].astype(str)
+    return Table(source, X, None if names is None else tuple(names), y, label, ids, train)
+
+
+def _names(arrays: dict[str, NDArray[Any]], d: int) -> list[str] | None:
+    for key in ("feature_names", "terms"):
+        if key in arrays and arrays[key].shape == (d,):
+            return [str(name) for name in arrays[key]]
+    return None
+
+
+def _from_dataset(wanted: _Wanted) -> Table:
+    name = wanted.source
+    if name not in datasets.available():
+        # Something that looks like a path is taken for one.
+        if Path(name).suffix or "/" in name:
+            raise FileNotFoundError(2, "No such file", name)
+        near = difflib.get_close_matches(name, datasets.available(), n=1)
+        hint = (
+            f"; did you mean {near[0]!r}?" if near else "; samewise datasets lists what there is."
+        )
+        raise InvalidInputError(f"There is neither a file nor a data set {name}{hint}")
+    found = datasets.load(name, dtype=np.float32)
+    if isinstance(found.data, list) or "target" not in found:
+        raise InvalidInputError(
+            f"The data set {name} holds texts, not vectors; samewise filter reads texts."
+        )
+    names = found.get("feature_names", found.get("terms"))
+    named = None if names is None or len(names) != found.data.shape[1] else tuple(map(str, names))
+    y = found.target_names[found.target]
+    y = _labels(np.asarray(y), "class", name)
+    return Table(name, found.data, named, y, "class", None, found.get("train"))
+
+
+def check_classes(table: Table) -> NDArray[Any]:
+    """The labels, which must be there and of two classes at least."""
+    if table.y is None:
+        columns = "" if table.names is None else f" Its columns: {', '.join(table.names[:12])}"
+        columns += ", …" if table.names is not None and len(table.names) > 12 else ""
+        raise InvalidInputError(
+            f"Say which column of {table.source} holds the labels: --label NAME.{columns}"
+        )
+    classes = np.unique(table.y)
+    if len(classes) < 2:
+        raise InvalidInputError(
+            f"The labels {table.label!r} of {table.source} are all {classes[0]!s}: one class. To "
+            "learn what is alike, at least two are needed; check --label."
+        )
+    return table.y

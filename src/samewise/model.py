@@ -1,0 +1,367 @@
+"""A learned metric with what it takes to use it on new rows: the product of `samewise fit`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+
+from samewise._typing import Array, Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.files import container
+from samewise.files.state import Saved
+from samewise.forms import Form, MultiMetric
+from samewise.forms.base import KINDS
+from samewise.kernels.pairwise import row_slices
+
+__all__ = [
+    "MODEL",
+    "Model",
+    "mean_and_scale",
+    "model_of",
+    "row_marks",
+    "standardization",
+    "standardized",
+]
+
+MODEL = "model"
+"""The kind of files that hold a model."""
+_SPREAD = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A form, the columns it was learned from, and how their values are scaled first.
+
+    Attributes
+    ----------
+    form : Form
+        Learned on scaled rows.
+    feature_names : tuple of str, or None
+        Names of the columns, in the order of the form's features.
+    label : str or None
+        Name of the column that held the labels.
+    mean, scale : arrays of shape (n_features,), or None
+        A row x is compared as (x − mean) / scale.
+    learner : str
+        What the form was learned with.
+    params : dict
+        Its parameters, as far as they were set.
+    measured : dict
+        What was measured on rows set aside.
+    threshold : float or None
+        Two rows are the same if their closeness is at least this.
+    versions : dict of str to str
+        With what it was learned.
+    seen : array of int64, sorted
+        Marks of the rows it was learned from, by which `has_seen` knows them.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from samewise.forms import Mahalanobis
+    >>> from samewise.model import Model
+    >>> model = Model(Mahalanobis.identity(1), ("cm",), scale=np.array([2.0]), mean=np.array([1.0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.sw"
+    ...     model.save(path)
+    ...     model = Model.load(path)
+    >>> model.closeness([[0.0]], [[4.0]])
+    array([[-2.]])
+    """
+
+    form: Form
+    feature_names: tuple[str, ...] | None = None
+    label: str | None = None
+    mean: Array | None = None
+    scale: Array | None = None
+    learner: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+    measured: dict[str, Any] = field(default_factory=dict)
+    threshold: float | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    seen: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        d = self.form.n_features_in
+        if self.feature_names is not None and len(self.feature_names) != d:
+            raise InvalidInputError(
+                f"feature_names must name the {d} features. Got {len(self.feature_names)}."
+            )
+        if (self.mean is None) != (self.scale is None):
+            raise InvalidInputError("mean and scale must be given together, or neither.")
+        for name in ("mean", "scale"):
+            values = getattr(self, name)
+            if values is not None and (values.shape != (d,) or not np.isfinite(values).all()):
+                raise InvalidInputError(
+                    f"{name} must have {d} finite numbers. Got shape {values.shape}."
+                )
+        if self.scale is not None and not (self.scale > 0).all():
+            raise InvalidInputError("scale must be positive.")
+
+    def prepare(self, X: Any, names: Sequence[str] | None = None) -> Matrix:
+        """Rows as the form takes them: its columns in its order, scaled.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features)
+        names : sequence of str, optional
+            Names of the columns of X. Where the model knows names too, columns are found by them,
+            and others are left out; otherwise they are taken as they stand.
+
+        Returns
+        -------
+        array or CSR matrix of shape (n, n_features)
+        """
+        X = self._own_columns(X, names)
+        if self.mean is None or self.scale is None:
+            return X
+        if sp.issparse(X):
+            raise InvalidInputError(
+                "The model standardizes dense rows, and sparse rows would not stay sparse. Give "
+                "dense rows, or learn with scaling 'none'."
+            )
+        return standardized(X, self.mean, self.scale)
+
+    def has_seen(self, X: Any, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
+        """Which rows are among those the model was learned from: array of shape (n,)."""
+        return np.isin(row_marks(self._own_columns(X, names)), self.seen)
+
+    def transform(self, X: Any, names: Sequence[str] | None = None) -> Array:
+        """Coordinates in which the plain distance, or cosine, is the learned one.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features)
+        names : sequence of str, optional
+            As for `prepare`.
+
+        Returns
+        -------
+        array of shape (n, n_components)
+        """
+        embed = getattr(self.form, "embed", None)
+        if embed is None:
+            raise InvalidInputError(
+                f"A {type(self.form).__name__} compares two rows but has no coordinates for one: "
+                "it is not a distance in a space. Use closeness or search, or learn another form, "
+                "for example with lmnn or gcosla."
+            )
+        return embed(self.prepare(X, names))
+
+    def closeness(self, X: Any, Y: Any = None, labels: ArrayLike | None = None) -> Array:
+        """How close each row of X is to each row of Y (X itself by default); larger is closer.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features)
+        Y : array or CSR matrix of shape (m, n_features), optional
+        labels : array of shape (m,), optional
+            Classes of the rows of Y, where the model has a metric for each class.
+
+        Returns
+        -------
+        array of shape (n, m)
+        """
+        A = self.prepare(X)
+        B = None if Y is None else self.prepare(Y)
+        if isinstance(self.form, MultiMetric):
+            groups = self.form.groups_of(A if B is None else B, labels)
+            return self.form.closeness(A, B, groups)
+        return self.form.closeness(A, B)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file; an older one there is replaced whole or not at all."""
+        of_form, params = self.form._state()
+        if any(callable(value) for value in params.values()):
+            raise InvalidInputError(
+                f"A {type(self.form).__name__} made of a callable cannot be saved; use a named one."
+            )
+        arrays: dict[str, NDArray[Any]] = {f"form.{n}": values for n, values in of_form.items()}
+        for name in ("mean", "scale"):
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
+        if self.feature_names is not None:
+            # As an array: a header has no room for many names.
+            arrays["feature_names"] = _bytes_of(list(self.feature_names))
+        arrays["seen"] = self.seen
+        values = {
+            "form": {"kind": self.form.kind, "params": params},
+            **{name: getattr(self, name) for name in _VALUES},
+        }
+        container.write(path, MODEL, arrays, values, owner="Model")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote; a file of anything else raises a FileFormatError."""
+        content = container.read(path)
+        if content.kind != MODEL:
+            content.refuse("holds no model; samewise.load reads what it holds")
+        return cls(**_restored(content))
+
+    def _own_columns(self, X: Any, names: Sequence[str] | None) -> Matrix:
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if names is not None and self.feature_names is not None:
+            same = tuple(names) == self.feature_names
+            return X if same else X[:, self._columns(names)]
+        if X.shape[1] != self.form.n_features_in:
+            raise InvalidInputError(
+                f"The model was learned from {self.form.n_features_in} features. Got "
+                f"{X.shape[1]}; give rows with the same columns."
+            )
+        return X
+
+    def _columns(self, names: Sequence[str]) -> NDArray[np.intp]:
+        assert self.feature_names is not None
+        place = {name: j for j, name in enumerate(names)}
+        missing = [name for name in self.feature_names if name not in place]
+        if missing:
+            near = difflib.get_close_matches(missing[0], list(names), n=1)
+            hint = f" (there is {near[0]!r})" if near else ""
+            raise InvalidInputError(
+                f"The model was learned from {len(self.feature_names)} columns, of which "
+                f"{len(missing)} are missing here: {', '.join(map(repr, missing[:3]))}"
+                f"{'…' if len(missing) > 3 else ''}{hint}."
+            )
+        return np.array([place[name] for name in self.feature_names])
+
+
+_VALUES = ("label", "learner", "params", "measured", "threshold", "versions")
+
+
+def standardization(X: Matrix) -> tuple[Array, Array] | None:
+    """Mean and scale of dense columns whose spreads differ more than tenfold; otherwise None.
+
+    Columns without any spread do not count, and are not scaled. Rows of one length are left alone:
+    they were made to be compared by their angles, as embeddings are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> standardization(np.array([[0.0, 100.0], [2.0, 300.0]]))
+    (array([  1., 200.]), array([  1., 100.]))
+    >>> standardization(np.array([[0.0, 1.0], [2.0, 3.0]])) is None
+    True
+    """
+    if sp.issparse(X):
+        return None
+    lengths = np.linalg.norm(X, axis=1)
+    if np.ptp(lengths) <= 2e-3 * lengths.max():
+        return None
+    mean, scale = mean_and_scale(X)
+    spread = X.std(axis=0, dtype=np.float64)
+    spread = spread[spread > 0]
+    uneven = spread.size > 0 and spread.max() > _SPREAD * spread.min()
+    return (mean, scale) if uneven else None
+
+
+def standardized(X: Array, mean: Array, scale: Array) -> Array:
+    """(X − mean) / scale, in the type of X."""
+    return (X - mean.astype(X.dtype)) / scale.astype(X.dtype)
+
+
+def mean_and_scale(X: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each column; 1 for a column without spread."""
+    scale = X.std(axis=0, dtype=np.float64)
+    return X.mean(axis=0, dtype=np.float64), np.where(scale > 0, scale, 1.0)
+
+
+def row_marks(X: Matrix) -> NDArray[np.int64]:
+    """A number for each row, the same for equal rows and hardly ever for others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b, c = row_marks(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]]))
+    >>> bool(a == c), bool(a == b)
+    (True, False)
+    """
+    # A linear hash of the bits, modulo 2⁶⁴. Zeros count nothing, so that sparse and dense agree.
+    random = np.random.RandomState(0)
+    drawn = random.randint(2**63 - 1, size=X.shape[1], dtype=np.int64)
+    odd = drawn.astype(np.uint64) | np.uint64(1)
+    if sp.issparse(X):
+        terms = sp.csr_array((_bits(X.data) * odd[X.indices], X.indices, X.indptr), X.shape)
+        return np.asarray(terms.sum(axis=1)).ravel().astype(np.uint64).view(np.int64)
+    marks = np.empty(X.shape[0], dtype=np.uint64)
+    for rows in row_slices(X.shape[0], 16 * X.shape[1], 2**24):
+        marks[rows] = _bits(X[rows]) @ odd
+    return marks.view(np.int64)
+
+
+def _bits(values: Array) -> NDArray[np.uint64]:
+    # In single precision, so that rows written as text and read again are the same; + 0.0 makes
+    # one zero of the two.
+    bits = (np.ascontiguousarray(values, dtype=np.float32) + np.float32(0)).view(np.uint32)
+    mixed = bits.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    # Multiplication carries upward only, and round numbers have their bits high up.
+    return mixed ^ (mixed >> np.uint64(29))
+
+
+def model_of(content: container.Content) -> Model:
+    """The model that a file holds."""
+    return Model(**_restored(content))
+
+
+def _restored(content: container.Content) -> dict[str, Any]:
+    with content.making("Model"):
+        of_form = {
+            name.removeprefix("form."): values
+            for name, values in content.arrays.items()
+            if name.startswith("form.")
+        }
+        rest = {name: v for name, v in content.arrays.items() if not name.startswith("form.")}
+        saved = Saved(rest, content.params)
+        form = _form(saved.value("form"), of_form)
+        found: dict[str, Any] = {"form": form}
+        for name in ("mean", "scale"):
+            found[name] = saved.array(name, None) if saved.has(name) else None
+        found["seen"] = saved.array("seen", None, dtypes=["int64"], empty=True)
+        found["feature_names"] = _names(saved) if saved.has("feature_names") else None
+        found |= {name: saved.value(name) for name in _VALUES}
+        saved.finish()
+        for name, kinds in _KINDS.items():
+            saved.check(isinstance(found[name], kinds), f"has a wrong {name}")
+        saved.check(all(isinstance(v, str) for v in found["versions"].values()), "has no versions")
+        # The checks of the class itself, while what they say still names the file.
+        Model(**found)
+        return found
+
+
+_KINDS: dict[str, Any] = {
+    "label": (str, type(None)),
+    "learner": str,
+    "params": dict,
+    "measured": dict,
+    "threshold": (float, int, type(None)),
+    "versions": dict,
+}
+
+
+def _form(described: Any, arrays: dict[str, NDArray[Any]]) -> Form:
+    if not isinstance(described, dict) or described.keys() != {"kind", "params"}:
+        raise InvalidInputError("it describes no form")
+    kind, params = described["kind"], described["params"]
+    if not isinstance(kind, str) or kind not in KINDS or not isinstance(params, dict):
+        raise InvalidInputError(f"it holds a form of the unknown kind {kind!r}")
+    return KINDS[kind]._restore(arrays, params)
+
+
+def _names(saved: Saved) -> tuple[str, ...]:
+    names = container.parse(saved.array("feature_names", None, dtypes=["uint8"]).tobytes())
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidInputError("feature_names must be a list of names")
+    return tuple(names)
+
+
+def _bytes_of(names: list[str]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(names, ensure_ascii=False).encode(), dtype=np.uint8).copy()

@@ -1,0 +1,468 @@
+"""Which learner, and with which parameters: judged on rows set aside."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import check_random_state
+
+from samewise._typing import Indices, Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.learners import (
+    ITML,
+    LDA,
+    LMNN,
+    MCML,
+    MMC,
+    NCA,
+    OASIS,
+    PCA,
+    POLA,
+    RBS,
+    RCA,
+    SRBS,
+    Cosine,
+    Covariance,
+    DiagonalAROMA,
+    Euclidean,
+    FactoredAROMA,
+    GCosLA,
+    MultiMetricLMNN,
+    PassiveAggressive,
+    Relief,
+    SiLA,
+)
+from samewise.protocols.evaluation import knn_correct
+from samewise.protocols.reduction import reduction_for
+from samewise.scores import s_test
+
+__all__ = [
+    "LEARNERS",
+    "Choice",
+    "Trial",
+    "choose_learner",
+    "hold_out",
+    "make_learner",
+    "tune_learner",
+]
+
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "euclidean": Euclidean,
+    "cosine": Cosine,
+    "relief": Relief,
+    "pca": PCA,
+    "covariance": lambda: Covariance(shrinkage=0.1),
+    "lda": lambda: LDA(shrinkage=0.1),
+    "rca": lambda: RCA(shrinkage=0.1),
+    "rbs": RBS,
+    "srbs": SRBS,
+    "pa": PassiveAggressive,
+    "pola": POLA,
+    "gcosla": GCosLA,
+    "oasis": lambda: OASIS(average="uniform"),
+    "d-aroma": lambda: DiagonalAROMA(init="identity", average="survival"),
+    "f-aroma": lambda: FactoredAROMA(init="identity", average="survival"),
+    "sila": lambda: SiLA(n_epochs=3),
+    "itml": ITML,
+    "mmc": MMC,
+    "lmnn": LMNN,
+    "multi-lmnn": MultiMetricLMNN,
+    "nca": lambda: NCA(max_iter=50),
+    "mcml": lambda: MCML(max_iter=50),
+}
+"""Every learner that `make_learner` knows, from simple to costly, each with the start, shrinkage
+and number of iterations that are safe on most data; parameters override them."""
+
+GRIDS: dict[str, dict[str, list[Any]]] = {
+    "relief": {"n_neighbors": [1, 5, 10]},
+    "pca": {"whiten": [False, True]},
+    "covariance": {"shrinkage": [0.0, 0.1, 0.5]},
+    "lda": {"shrinkage": [0.0, 0.1, 0.5]},
+    "rca": {"shrinkage": [0.0, 0.1, 0.5]},
+    "rbs": {"n_neighbors": [1, 3, 5]},
+    "srbs": {"n_neighbors": [1, 3], "beta": [1.0, 5.0]},
+    "pa": {"C": [0.01, 0.1, 1.0, 10.0]},
+    "pola": {"gamma": [0.0, 0.1, 1.0]},
+    "gcosla": {"gamma": [0.01, 0.1, 0.5]},
+    "oasis": {"C": [0.001, 0.01, 0.1]},
+    "d-aroma": {"r": [0.1, 1.0, 10.0]},
+    "f-aroma": {"r": [0.1, 1.0, 10.0]},
+    "sila": {"n_epochs": [1, 3, 10]},
+    "itml": {"gamma": [0.1, 1.0, 10.0]},
+    "mmc": {"structure": ["diagonal", "full"]},
+    "lmnn": {"n_neighbors": [1, 3], "push_weight": [0.2, 0.5]},
+    "multi-lmnn": {"n_neighbors": [1, 3]},
+}
+"""What `tune_learner` tries; learners without a line here have nothing that is worth trying."""
+
+_DISTANCES, _COSINES = ("lda", "lmnn"), ("gcosla", "sila")
+
+Watch = Callable[[str, int, int], object]
+"""Told what begins: its name, how many are done, how many there are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One learner with its parameters, learned on one part and judged on another.
+
+    Attributes
+    ----------
+    name : str
+    params : dict
+        As far as they differ from those of `make_learner`.
+    error : float
+        3-NN error on the validation part; NaN if it refused the data.
+    seconds : float
+        For learning.
+    refused : str
+        Why it could not learn, if it could not.
+    correct : array of booleans of shape (n_validation,)
+    """
+
+    name: str
+    params: dict[str, Any]
+    error: float
+    seconds: float
+    refused: str = ""
+    correct: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool), repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Result of `choose_learner` or `tune_learner`.
+
+    Attributes
+    ----------
+    name : str
+        Of the learner.
+    params : dict
+        What was chosen for it.
+    learner : estimator
+        Not fitted.
+    reason : str
+        In a sentence or two.
+    table : list of Trial
+        All that were tried, in that order.
+    """
+
+    name: str
+    params: dict[str, Any]
+    learner: Any
+    reason: str
+    table: list[Trial]
+
+
+def make_learner(
+    name: str, params: Mapping[str, Any] | None = None, random_state: Any = None
+) -> Any:
+    """A learner by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of `LEARNERS`.
+    params : dict, optional
+        Parameters to set.
+    random_state : int, RandomState instance or None
+        For learners that draw.
+
+    Returns
+    -------
+    estimator
+        Not fitted.
+
+    Examples
+    --------
+    >>> from samewise.protocols import make_learner
+    >>> make_learner("lmnn", {"n_neighbors": 1})
+    LMNN(n_neighbors=1)
+    """
+    if name not in LEARNERS:
+        near = difflib.get_close_matches(name.lower(), LEARNERS, n=1)
+        raise InvalidInputError(
+            f"There is no learner {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
+            f"There are {', '.join(LEARNERS)}."
+        )
+    learner = LEARNERS[name]()
+    known = learner.get_params()
+    for key in params or {}:
+        if key not in known:
+            rest = f"; it has {', '.join(sorted(known))}." if known else "; it has none."
+            raise InvalidInputError(f"The learner {name!r} has no parameter {key!r}{rest}")
+    if "random_state" in known and "random_state" not in (params or {}):
+        learner.set_params(random_state=random_state)
+    return learner.set_params(**(params or {}))
+
+
+def hold_out(y: ArrayLike, part: float, random_state: Any = None) -> NDArray[np.bool_]:
+    """Which rows to set aside: a part of each class, as evenly as numbers allow.
+
+    The only member of a class is never set aside.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Labels.
+    part : float in (0, 1)
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    array of booleans of shape (n,)
+
+    Examples
+    --------
+    >>> from samewise.protocols import hold_out
+    >>> held = hold_out(["a", "b"] * 10, 0.3, random_state=0)
+    >>> held[::2].sum(), held[1::2].sum()
+    (np.int64(3), np.int64(3))
+    """
+    codes = np.unique(np.asarray(y), return_inverse=True)[1]
+    if not 0 < part < 1:
+        raise InvalidInputError(f"The part to set aside must be between 0 and 1. Got {part!r}.")
+    rows = check_random_state(random_state).permutation(len(codes))
+    rows = rows[np.argsort(codes[rows], kind="stable")]
+    held = np.zeros(len(codes), dtype=bool)
+    held[rows] = np.diff(np.floor(np.arange(len(codes) + 1) * part + 0.5)) > 0
+    held &= np.bincount(codes)[codes] > 1
+    if not held.any() or held.all():
+        raise InvalidInputError(
+            f"A part of {part:g} of {len(codes)} rows leaves nothing to learn from or nothing to "
+            "judge by; give more rows, or another part."
+        )
+    return held
+
+
+def choose_learner(
+    X: Matrix,
+    y: ArrayLike,
+    *,
+    validation: float = 0.25,
+    max_rows: int = 3000,
+    random_state: Any = 0,
+    watch: Watch | None = None,
+) -> Choice:
+    """Choose a learner by what is already good without one.
+
+    3-NN under the Euclidean distance is compared with 3-NN under the cosine, on a validation part.
+    If the distance is better, learners of distances (LDA, LMNN) are tried and one of similarities
+    (gCosLA); if the cosine is, learners of similarities (gCosLA, SiLA) and one of distances
+    (LMNN); if neither is, all of them. The least error on the validation part wins, and of equal
+    ones the simplest, which may be no learning at all.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+    y : array of shape (n,)
+    validation : float in (0, 1), default=0.25
+    max_rows : int, default=3000
+        Of more rows, so many are drawn for the comparison, from each class in proportion.
+    random_state : int, RandomState instance or None, default=0
+    watch : callable, optional
+        Told what begins: its name, how many are done, how many there are.
+
+    Returns
+    -------
+    Choice
+
+    References
+    ----------
+    Qamar, *Generalized Cosine and Similarity Metrics*, thesis, Grenoble 2010, section 5.4: on some
+    collections the cosine is significantly better than the Euclidean distance before anything is
+    learned, on others it is the other way round.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from samewise.protocols import choose_learner
+    >>> X, y = load_wine(return_X_y=True)
+    >>> choice = choose_learner((X - X.mean(axis=0)) / X.std(axis=0), y)
+    >>> [trial.name for trial in choice.table][:3]
+    ['euclidean', 'cosine', 'lda']
+    """
+    parts = _parts(X, np.asarray(y), validation, max_rows, random_state)
+    say = watch or (lambda name, done, total: None)
+    table: list[Trial] = []
+
+    def attempt(names: Iterable[str], total: int) -> None:
+        for name in names:
+            say(name, len(table), total)
+            table.append(_tried(name, {}, parts, random_state))
+
+    attempt(("euclidean", "cosine"), 5)
+    euclidean, cosine = table
+    test = s_test(euclidean.correct, cosine.correct)
+    if test.mark == "=":
+        names: tuple[str, ...] = (*_DISTANCES, *_COSINES)
+        then = "so learners of both kinds were tried"
+    elif euclidean.error < cosine.error:
+        names = (*_DISTANCES, _COSINES[0])
+        then = "so mainly learners of distances were tried"
+    else:
+        names = (*_COSINES, _DISTANCES[-1])
+        then = "so mainly learners of similarities were tried"
+    attempt(names, 2 + len(names))
+    best = _best(table, "none of the learners that were tried")
+    plain = min((euclidean, cosine), key=lambda trial: trial.error)
+    reason = (
+        f"On {len(parts[3])} validation rows, 3-NN errs on {_percent(euclidean.error)} by "
+        f"Euclidean distance and on {_percent(cosine.error)} by cosine "
+        f"({_probably(test.mark, test.p_value)}), {then}; "
+    )
+    return Choice(
+        best.name,
+        {},
+        make_learner(best.name, random_state=random_state),
+        reason + _verdict(best, plain),
+        table,
+    )
+
+
+def tune_learner(
+    name: str,
+    X: Matrix,
+    y: ArrayLike,
+    *,
+    params: Mapping[str, Any] | None = None,
+    grid: Mapping[str, Iterable[Any]] | None = None,
+    validation: float = 0.25,
+    max_rows: int = 3000,
+    random_state: Any = 0,
+    watch: Watch | None = None,
+) -> Choice:
+    """Choose parameters of a learner: a small grid, judged by 3-NN error on a validation part.
+
+    Parameters
+    ----------
+    name : str
+        One of `LEARNERS`.
+    X : array or CSR matrix of shape (n, d)
+    y : array of shape (n,)
+    params : dict, optional
+        Parameters that are set for all; they are not varied.
+    grid : dict of lists, optional
+        Values to try; those of `GRIDS` unless given.
+    validation, max_rows, random_state, watch
+        As for `choose_learner`.
+
+    Returns
+    -------
+    Choice
+        Of equal errors the first is taken, and before all others what `make_learner` gives.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.protocols import tune_learner
+    >>> choice = tune_learner("lda", *load_iris(return_X_y=True))
+    >>> choice.params["shrinkage"] in (0.0, 0.1, 0.5), len(choice.table)
+    (True, 3)
+    """
+    fixed = dict(params or {})
+    default = make_learner(name, fixed).get_params()
+    grid = {
+        key: list(values)
+        for key, values in (GRIDS.get(name, {}) if grid is None else grid).items()
+        if key not in fixed
+    }
+    candidates = list(ParameterGrid(grid))
+    # The usual setting first, so that it is kept where nothing is better.
+    candidates.sort(key=lambda candidate: any(default[k] != v for k, v in candidate.items()))
+    parts = _parts(X, np.asarray(y), validation, max_rows, random_state)
+    table: list[Trial] = []
+    for candidate in candidates:
+        if watch is not None:
+            watch(name, len(table), len(candidates))
+        table.append(_tried(name, fixed | candidate, parts, random_state))
+    best = _best(table, f"the learner {name!r}")
+    if len(table) == 1:
+        reason = f"There is nothing to tune in {name}."
+    else:
+        tried = ", ".join(f"{key} = {_listed(values)}" for key, values in grid.items())
+        reason = (
+            f"Of {tried}, {_assigned({k: best.params[k] for k in grid})} errs least on "
+            f"{len(parts[3])} validation rows: {_percent(best.error)}."
+        )
+    learner = make_learner(name, best.params, random_state)
+    return Choice(name, best.params, learner, reason, table)
+
+
+Parts = tuple[Matrix, NDArray[Any], Matrix, NDArray[Any]]
+
+
+def _parts(X: Matrix, y: NDArray[Any], validation: float, most: int, random_state: Any) -> Parts:
+    """Rows to learn from and rows to judge by."""
+    rows: Indices = np.arange(len(y))
+    if len(y) > most:
+        rows = np.flatnonzero(hold_out(y, most / len(y), random_state))
+    held = hold_out(y[rows], validation, random_state)
+    learn, judge = rows[~held], rows[held]
+    return X[learn], y[learn], X[judge], y[judge]
+
+
+def _tried(name: str, params: dict[str, Any], parts: Parts, random_state: Any) -> Trial:
+    X, y, X_held, y_held = parts
+    learner = make_learner(name, params, random_state)
+    start = time.perf_counter()
+    try:
+        reduction = reduction_for(learner, X)
+        form = reduction.lift(learner.fit(reduction.rows(X), y).metric_)
+        seconds = time.perf_counter() - start
+        correct = knn_correct(form, X, y, X_held, y_held)
+    # A parameter out of its range is a ValueError of scikit-learn's.
+    except (ValueError, MemoryError) as error:
+        return Trial(name, params, np.nan, time.perf_counter() - start, str(error))
+    return Trial(name, params, float(np.mean(~correct)), seconds, correct=correct)
+
+
+def _best(table: list[Trial], what: str) -> Trial:
+    """The first of those with the least error."""
+    sound = [trial for trial in table if not trial.refused]
+    if not sound:
+        raise InvalidInputError(f"{what} can use these data: {table[-1].refused}")
+    order = list(LEARNERS)
+    return min(sound, key=lambda trial: (trial.error, order.index(trial.name)))
+
+
+def _verdict(best: Trial, plain: Trial) -> str:
+    if best is plain or best.name in ("euclidean", "cosine"):
+        return f"none of them errs less than {best.name} without learning, {_percent(best.error)}."
+    test = s_test(best.correct, plain.correct)
+    found = f"{best.name} errs least, {_percent(best.error)}"
+    if test.mark in "≫>":
+        return f"{found} ({_probably(test.mark, test.p_value, f' than {plain.name}')})."
+    return (
+        f"{found}, but the gain over {plain.name} may be chance "
+        f"({_probably(test.mark, test.p_value)})."
+    )
+
+
+def _probably(mark: str, p: float, than: str = "") -> str:
+    shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    words = {
+        "≫": "clearly better",
+        ">": "better",
+        "=": "not clearly different",
+        "<": "worse",
+        "≪": "clearly worse",
+    }
+    return f"{words[mark]}{than}, {shown}"
+
+
+def _percent(error: float) -> str:
+    return f"{100 * error:.1f} %"
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return "/".join(map(str, values))
+
+
+def _assigned(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in params.items())

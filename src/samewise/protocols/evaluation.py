@@ -1,0 +1,291 @@
+"""What a metric is good for: neighbors, retrieval and verification on examples it has not seen."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from samewise._typing import Matrix
+from samewise.decide import KNNClassifier, Verifier
+from samewise.exceptions import InvalidInputError, SamewiseWarning
+from samewise.forms import Form, Mahalanobis, MultiMetric
+from samewise.scores import balanced_error, retrieval_scores, s_test
+from samewise.supervision import Pairs
+
+__all__ = ["Gain", "Measured", "calibrate_threshold", "evaluate", "gain", "knn_correct"]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Result of `evaluate`.
+
+    Attributes
+    ----------
+    name : str
+        What was measured, for tables.
+    knn_error : float
+        Of the majority of the nearest training examples, over the test examples.
+    sknn_error : float
+        Of the class with the largest sum of closeness to its nearest members.
+    precision : dict of int to float
+        For each k, the part of a test example's k closest training examples that have its label,
+        on average.
+    mean_average_precision : float
+        Of test examples as queries that rank all training examples.
+    verification_error : float
+        The mean of the false-accept and the false-reject rate over pairs of test examples, at the
+        threshold that is best for pairs of training examples. NaN where there are no such pairs
+        (a part whose classes have one member each, or one class), and for a form that needs the
+        class of an example to measure it.
+    correct : array of booleans of shape (n_test,)
+        Which decisions behind `knn_error` are right.
+    average_precision : array of shape (n_test,)
+        NaN for a test example whose label no training example has; means leave it out.
+    """
+
+    name: str
+    knn_error: float
+    sknn_error: float
+    precision: dict[int, float]
+    mean_average_precision: float
+    verification_error: float
+    correct: NDArray[np.bool_]
+    average_precision: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Result of `gain`.
+
+    Attributes
+    ----------
+    before, after : str
+        Names of what was compared.
+    errors : tuple of float
+        k-NN error before and after.
+    mark : str
+        How `after` compares with `before`: "≫" or "≪" for p ≤ 0.01, ">" or "<" for p ≤ 0.05,
+        otherwise "=". "≫" is a gain, "≪" a loss.
+    p_value : float
+        Of the s-test, one-sided, in the direction that was observed.
+    n_better, n_worse : int
+        Test examples that only `after` decided rightly, and that only `before` did.
+    """
+
+    before: str
+    after: str
+    errors: tuple[float, float]
+    mark: str
+    p_value: float
+    n_better: int
+    n_worse: int
+
+
+def evaluate(
+    form: Form | None,
+    X: Matrix,
+    y: ArrayLike,
+    X_test: Matrix,
+    y_test: ArrayLike,
+    *,
+    name: str = "",
+    n_neighbors: int = 3,
+    ks: Iterable[int] = (1, 5, 10),
+    n_pairs: int = 10_000,
+    random_state: Any = 0,
+) -> Measured:
+    """Measure a form on test examples, which are compared with training examples.
+
+    Parameters
+    ----------
+    form : Form or None
+        None is the Euclidean distance.
+    X : array or CSR matrix of shape (n, d)
+        Training examples: what neighbors are found among.
+    y : array of shape (n,)
+        Their labels.
+    X_test : array or CSR matrix of shape (n_test, d)
+    y_test : array of shape (n_test,)
+    name : str
+        What to call it in tables.
+    n_neighbors : int, default=3
+        Neighbors that decide; for SkNN in each class, and at most the size of the smallest.
+    ks : iterable of int, default=(1, 5, 10)
+        Ranks at which precision is measured. Those beyond n are left out.
+    n_pairs : int, default=10_000
+        Pairs drawn from each part for verification, half of them of one class; fewer where fewer
+        exist.
+    random_state : int, RandomState instance or None, default=0
+        For the draw of pairs. The same number gives the same pairs to every form.
+
+    Returns
+    -------
+    Measured
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.protocols import evaluate
+    >>> X, y = load_iris(return_X_y=True)
+    >>> measured = evaluate(None, X[::2], y[::2], X[1::2], y[1::2], name="Euclidean")
+    >>> round(measured.knn_error, 3), round(measured.precision[5], 3)
+    (0.04, 0.949)
+    """
+    y, y_test = np.asarray(y), np.asarray(y_test)
+    n, d = X.shape
+    if len(y_test) != X_test.shape[0] or len(y_test) == 0:
+        raise InvalidInputError(
+            f"X_test and y_test must have the same number of rows, at least one. Got "
+            f"{X_test.shape[0]} rows and {len(y_test)} labels."
+        )
+    form = Mahalanobis.identity(d) if form is None else form
+    correct = knn_correct(form, X, y, X_test, y_test, n_neighbors)
+    smallest = int(np.unique(y, return_counts=True)[1].min())
+    sknn = KNNClassifier(form, min(n_neighbors, smallest), rule="sknn").fit(X, y)
+    if isinstance(form, MultiMetric):
+        blocks = form.blocks(X_test, X, form.groups_of(X, y))
+    else:
+        blocks = form.blocks(X_test, X)
+    ks = [k for k in ks if k <= n]
+    retrieved = retrieval_scores(blocks, y_test, y, ks)
+    means = retrieved.means
+    return Measured(
+        name=name,
+        knn_error=float(np.mean(~correct)),
+        sknn_error=float(np.mean(sknn.predict(X_test) != y_test)),
+        precision={k: means[f"precision@{k}"] for k in ks},
+        mean_average_precision=means["map"],
+        verification_error=_verification(form, X, y, X_test, y_test, n_pairs, random_state),
+        correct=correct,
+        average_precision=retrieved.per_query["map"],
+    )
+
+
+def gain(before: Measured, after: Measured) -> Gain:
+    """Compare two metrics on the same test examples by the s-test of their k-NN decisions.
+
+    Parameters
+    ----------
+    before, after : Measured
+
+    Returns
+    -------
+    Gain
+
+    See Also
+    --------
+    samewise.scores.s_test : the test.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from samewise.learners import LDA
+    >>> from samewise.protocols import evaluate, gain
+    >>> X, y = load_wine(return_X_y=True)
+    >>> parts = X[::2], y[::2], X[1::2], y[1::2]
+    >>> plain = evaluate(None, *parts, name="Euclidean")
+    >>> learned = evaluate(LDA().fit(*parts[:2]).metric_, *parts, name="LDA")
+    >>> gain(plain, learned).mark
+    '≫'
+    """
+    if len(before.correct) != len(after.correct):
+        raise InvalidInputError(
+            "A gain needs the same test examples before and after. Got "
+            f"{len(before.correct)} and {len(after.correct)}."
+        )
+    test = s_test(after.correct, before.correct)
+    return Gain(
+        before.name,
+        after.name,
+        (before.knn_error, after.knn_error),
+        test.mark,
+        test.p_value,
+        test.n_better,
+        test.n_worse,
+    )
+
+
+def knn_correct(
+    form: Form | None,
+    X: Matrix,
+    y: ArrayLike,
+    X_test: Matrix,
+    y_test: ArrayLike,
+    n_neighbors: int = 3,
+) -> NDArray[np.bool_]:
+    """Which test examples k-NN decides rightly: array of shape (n_test,).
+
+    Of fewer training examples than neighbors, all are asked.
+
+    Examples
+    --------
+    >>> knn_correct(None, [[0.0], [1.0]], [0, 1], [[0.2], [0.9]], [0, 0], n_neighbors=1)
+    array([ True, False])
+    """
+    k = min(n_neighbors, len(np.asarray(y)))
+    return KNNClassifier(form, k).fit(X, y).predict(X_test) == np.asarray(y_test)
+
+
+def calibrate_threshold(
+    form: Form, X: Matrix, y: ArrayLike, *, n_pairs: int = 10_000, random_state: Any = 0
+) -> float | None:
+    """The threshold on closeness that tells pairs of one class from others best.
+
+    None where there are no pairs of both kinds, or where the form needs the class of an example.
+
+    Parameters
+    ----------
+    form : Form
+    X : array or CSR matrix of shape (n, d)
+    y : array of shape (n,)
+    n_pairs : int, default=10_000
+        Pairs drawn, half of them of one class; fewer where fewer exist.
+    random_state : int, RandomState instance or None, default=0
+
+    Examples
+    --------
+    >>> from samewise.forms import Mahalanobis
+    >>> calibrate_threshold(Mahalanobis.identity(1), [[0.0], [1.0], [5.0], [7.0]], [0, 0, 1, 1])
+    -3.0
+    """
+    y = np.asarray(y)
+    if (isinstance(form, MultiMetric) and form.classes is not None) or not _has_both_kinds(y):
+        return None
+    pairs = _pairs(X, y, n_pairs, random_state)
+    return float(Verifier(form, criterion="balanced_accuracy").fit(pairs).threshold_)
+
+
+def _verification(
+    form: Form,
+    X: Matrix,
+    y: NDArray[Any],
+    X_test: Matrix,
+    y_test: NDArray[Any],
+    n_pairs: int,
+    random_state: Any,
+) -> float:
+    threshold = calibrate_threshold(form, X, y, n_pairs=n_pairs, random_state=random_state)
+    if threshold is None or not _has_both_kinds(y_test):
+        return math.nan
+    unseen = _pairs(X_test, y_test, n_pairs, random_state)
+    closeness = form.pair_closeness(X_test[unseen.left], X_test[unseen.right])
+    return balanced_error(closeness, unseen.y, threshold)
+
+
+def _pairs(X: Matrix, y: NDArray[Any], n_pairs: int, random_state: Any) -> Pairs:
+    with warnings.catch_warnings():
+        # Of few examples, all pairs are taken.
+        warnings.simplefilter("ignore", SamewiseWarning)
+        return Pairs.from_labels(X, y, n_pairs, random_state=random_state)
+
+
+def _has_both_kinds(y: NDArray[Any]) -> bool:
+    """Whether there are pairs of one class, and of two."""
+    sizes = np.unique(y, return_counts=True)[1]
+    return bool(len(sizes) > 1 and sizes.max() > 1)

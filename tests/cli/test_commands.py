@@ -1,0 +1,326 @@
+"""The commands that learn, measure, search and show, in this process and in their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("pandas")
+import pandas as pd
+
+from samewise import OASIS, load
+from samewise.filtering import TopicFilter
+from samewise.forms import Bilinear, Mahalanobis
+from samewise.learners import LDA, LMNN
+from samewise.model import Model
+from samewise.protocols import comparison, evaluate, make_learner
+
+MAIN = [sys.executable, "-c", "from samewise.cli import main; main()"]
+
+
+def test_fit_writes_what_the_library_learns(call_json, wine):
+    found = call_json("fit", "wine.csv", "--label", "class", "--learner", "lda")
+    assert found["learner"] == "lda" and found["standardized"] and found["model"] == "model.sw"
+    model = load("model.sw")
+    assert isinstance(model, Model) and model.label == "class"
+    assert model.feature_names == tuple(wine.columns[:-1])
+    X, y = wine.drop(columns="class").to_numpy(), wine["class"].to_numpy()
+    seen = model.has_seen(X)
+    assert seen.sum() == found["rows"] == len(y) - found["measured"]["rows"]
+    scaled = (X - X[seen].mean(axis=0)) / X[seen].std(axis=0)
+    np.testing.assert_allclose(model.prepare(X), scaled)
+    expected = make_learner("lda", random_state=0).fit(scaled[seen], y[seen]).metric_
+    np.testing.assert_allclose(model.form.matrix, expected.matrix, rtol=1e-6, atol=1e-9)
+    parts = scaled[seen], y[seen], scaled[~seen], y[~seen]
+    assert found["measured"]["errors"]["lda"] == evaluate(model.form, *parts).knn_error
+    assert found["measured"]["errors"]["euclidean"] == evaluate(None, *parts).knn_error
+    assert model.measured == found["measured"] and model.threshold < 0
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz", "jsonl"])
+def test_fit_reads_every_format(call_json, ending):
+    label = [] if ending == "npz" else ["--label", "class"]
+    a = call_json("fit", f"wine.{ending}", *label, "--learner", "lda", "--out", "a.sw")
+    b = call_json("fit", "wine.csv", "--label", "class", "--learner", "lda", "--out", "b.sw")
+    assert a["measured"] == b["measured"]
+    assert load("a.sw").form == load("b.sw").form
+
+
+def test_fit_says_what_happened(call):
+    result = call("fit", "wine.csv", "--label", "class", "--learner", "lda")
+    assert "lda learned from 71 rows, 13 features, standardized, 3 classes" in result.stdout
+    assert "3-NN error on 18 rows that were not learned from" in result.stdout
+    assert "Against " in result.stdout and "Written to model.sw." in result.stdout
+    assert result.stderr == "" and "\x1b" not in result.stdout
+
+
+def test_fit_with_parameters(call_json):
+    options = ("fit", "wine.csv", "--label", "class", "--learner", "lmnn")
+    assert call_json(*options, "--params", "n_neighbors=1,max_iter=2")["params"] == {
+        "n_neighbors": 1,
+        "max_iter": 2,
+    }
+    found = call_json(*options, "--params", '{"solver": "L", "max_iter": 2}')
+    assert found["params"] == {"solver": "L", "max_iter": 2}
+    assert load("model.sw").params == found["params"]
+
+
+def test_fit_that_tunes(call_json):
+    found = call_json("fit", "wine.csv", "--label", "class", "--learner", "lda", "--tune")
+    assert len(found["tried"]) == 3 and "shrinkage = 0.0/0.1/0.5" in found["reason"]
+    assert found["params"]["shrinkage"] in (0.0, 0.1, 0.5)
+
+
+def test_fit_that_chooses_says_why(call):
+    result = call("fit", "wine.csv", "--label", "class")
+    text = " ".join(result.stdout.split())
+    assert "validation rows, 3-NN errs on" in text and "by cosine" in text
+    assert load("model.sw").learner in ("euclidean", "cosine", "lda", "lmnn", "gcosla", "sila")
+
+
+def test_fit_without_scaling_or_rows_held_out(call_json, wine):
+    found = call_json("fit", "wine.csv", "--label", "class", "--learner", "lda",
+                      "--scale", "none", "--hold-out", "0")  # fmt: skip
+    assert not found["standardized"] and found["measured"] == {} and found["rows"] == len(wine)
+    assert load("model.sw").mean is None
+    found = call_json("fit", "half", "--learner", "lda", "--scale", "standard")
+    assert found["rows"] == 59 and found["measured"]["rows"] == len(wine) - 59
+
+
+def test_a_learner_that_does_not_help_is_called_so(call, files):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    frame["class"] = rng.integers(2, size=60)
+    frame.to_csv("noise.csv", index=False)
+    texts = []
+    for learner in ("lda", "pca"):
+        texts.append(call("fit", "noise.csv", "--label", "class", "--learner", learner).stdout)
+    assert "pca does not help" in " ".join(texts[1].split())
+
+
+def test_fit_stopped_by_control_c_keeps_what_was_learned(call, monkeypatch):
+    learned = LMNN.fit
+
+    def stop(self, X, y):
+        learned(self.set_params(max_iter=1), X, y)
+        raise KeyboardInterrupt
+
+    options = ("fit", "wine.csv", "--label", "class", "--learner", "lmnn")
+    monkeypatch.setattr(LMNN, "fit", stop)
+    assert "Interrupted: lmnn learned" in call(*options, code=130).stdout
+    assert load("model.sw").learner == "lmnn"
+
+    def at_once(self, X, y):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LMNN, "fit", at_once)
+    result = call(*options, "--out", "none.sw", code=130)
+    assert "interrupted; nothing was written" in result.stderr
+
+
+def test_evaluate_judges_by_rows_the_model_has_not_seen(call, call_json, model):
+    found = call_json("evaluate", model, "wine.csv")
+    assert (
+        found["queries"] == 18 and found["items"] == 71 and "not learned from" in found["judged_by"]
+    )
+    names = [m["name"] for m in found["measured"]]
+    assert names == ["euclidean", "cosine", "lda (model)"]
+    measured = load(model).measured
+    assert found["measured"][2]["knn_error"] == measured["errors"]["lda"]
+    assert [g["mark"] for g in found["gains"]] == [
+        measured["against"][b]["mark"] for b in ("euclidean", "cosine")
+    ]
+    text = call("evaluate", model, "wine.csv").stdout
+    assert "mAP" in text and "Against cosine:" in text and "standardized rows" in text
+
+
+def test_evaluate_warns_of_rows_that_were_learned_from(call, call_json, files, wine):
+    call("fit", "wine.csv", "--label", "class", "--learner", "lda", "--hold-out", "0")
+    text = call("evaluate", "model.sw", "wine.csv").stdout
+    assert "learned from all of them, which flatters" in " ".join(text.split())
+    found = call_json("evaluate", "model.sw", "wine.csv", "--test", "wine.parquet")
+    assert f"learned from {len(wine)} of them" in found["judged_by"]
+    wine.drop(columns="class").assign(alcohol=0.0, kind=wine["class"]).to_csv("new.csv")
+    found = call_json("evaluate", "model.sw", "new.csv", "--label", "kind")
+    assert "none of them is known" in found["judged_by"]
+
+
+def test_evaluate_forms_learners_and_standard_splits(call_json, files, wine):
+    X, y = wine.drop(columns="class").to_numpy(), wine["class"].to_numpy()
+    LDA().fit(X, y).metric_.save("form")
+    OASIS(n_triplets=50, random_state=0).fit(X, y).save("learner")
+    for name in ("form", "learner"):
+        found = call_json("evaluate", name, "half")
+        assert found["queries"] == 30 and found["judged_by"] == "the test part of half"
+
+
+def test_transform_writes_coordinates(call, call_json, model, files, wine):
+    found = call_json("transform", model, "wine.csv", "--out", "z.csv")
+    assert found["rows"] == len(wine)
+    frame = pd.read_csv("z.csv")
+    expected = load(model).transform(wine.drop(columns="class").to_numpy())
+    np.testing.assert_allclose(frame.drop(columns="class").to_numpy(), expected)
+    assert frame["class"].tolist() == wine["class"].tolist()
+    shown = call("transform", model, "wine.jsonl").stdout
+    assert len(shown.splitlines()) == len(wine) + 1 and shown.startswith("id,z0,z1")
+    result = call("transform", model, "wine.parquet", "--out", "z.npz")
+    assert "written to z.npz" in result.stderr
+    np.testing.assert_allclose(np.load("z.npz")["X"], expected)
+
+
+def test_search_shows_neighbors_before_and_after(call, call_json, model, wine):
+    X = load(model).prepare(wine.drop(columns="class").to_numpy())
+    found = call_json("search", model, "wine.csv", "--row", "17", "-k", "4")
+    plain = np.linalg.norm(X - X[17], axis=1)
+    assert [n["row"] for n in found["found"]["before"]] == np.argsort(plain)[1:5].tolist()
+    learned = load(model).form.cross(X[[17]], X)[0]
+    after = found["found"]["after"]
+    assert [n["row"] for n in after] == np.argsort(learned)[1:5].tolist()
+    np.testing.assert_allclose([n["value"] for n in after], np.sort(learned)[1:5])
+    assert (
+        after[0]["label"] == wine["class"][after[0]["row"]] and found["label"] == wine["class"][17]
+    )
+    assert "lda: row" in call("search", model, "wine.csv", "--row", "17").stdout
+    numbers = ", ".join(map(str, wine.drop(columns="class").iloc[3]))
+    by_vector = call_json("search", model, "wine.jsonl", "--vector", numbers, "-k", "1")
+    assert by_vector["found"]["after"][0]["id"] == "w3"
+    assert by_vector["found"]["after"][0]["value"] == pytest.approx(0, abs=1e-6)
+
+
+def test_search_with_a_similarity_starts_from_the_cosine(call_json, files):
+    Bilinear(np.eye(13)).save("form")
+    found = call_json("search", "form", "wine.csv", "--label", "class", "--row", "0", "-k", "200")
+    assert found["before"] == "cosine" and len(found["found"]["after"]) == 88
+    values = [n["value"] for n in found["found"]["after"]]
+    assert values == sorted(values, reverse=True)
+
+
+def test_inspect(call, call_json, model, wine):
+    found = call_json("inspect", model, "--top", "3")
+    matrix = load(model).form.matrix
+    np.testing.assert_allclose(found["spectrum"], np.linalg.eigvalsh(matrix)[::-1], atol=1e-9)
+    heaviest = wine.columns[int(np.argmax(np.diag(matrix)))]
+    assert found["top_features"][0]["name"] == heaviest and len(found["top_features"]) == 3
+    assert found["rank"] == 2 and found["threshold"] == load(model).threshold
+    text = call("inspect", model).stdout
+    assert "effective rank 2" in text and heaviest in text and "learned with lda" in text
+    Mahalanobis.identity(2).save("form")
+    assert "effective rank 2" in call("inspect", "form").stdout
+
+
+def test_compare(call, call_json, monkeypatch):
+    options = ("compare", "wine.csv", "--label", "class", "--learners")
+    monkeypatch.setattr(comparison, "_alone", comparison._learn)
+    found = call_json(*options, "lda")
+    names = [line["learner"] for line in found["compared"]]
+    assert names == ["euclidean", "cosine", "lda"] and found["judged_by"] == 27
+    assert found["compared"][2]["against"].keys() == {"euclidean", "cosine"}
+    assert all(line["peak_memory_bytes"] > 2**24 for line in found["compared"])
+    text = call(*options, "euclidean").stdout
+    assert "vs cosine" in text and "MiB" in text and "3-NN error on 27 rows" in text
+
+
+def test_compare_stopped_by_control_c_shows_what_is_known(call, monkeypatch):
+    def stop(name, *work):
+        if name == "cosine":
+            raise KeyboardInterrupt
+        return comparison._learn(name, *work)
+
+    monkeypatch.setattr(comparison, "_alone", stop)
+    result = call("compare", "wine.csv", "--label", "class", code=130)
+    assert "euclidean" in result.stdout and result.stderr == "error: interrupted\n"
+
+
+def test_datasets(call, call_json, files, monkeypatch):
+    text = call("datasets").stdout
+    assert "half" in text and str(files / "data") in text.replace("\n", "")
+    assert call_json("datasets")["datasets"] == ["half"]
+    assert "half: 89 rows, 13 features, 3 classes; 59 rows" in call("datasets", "half").stdout
+    call("datasets", "half", "--out", "half.csv")
+    assert pd.read_csv("half.csv").shape == (89, 14)
+    call("datasets", "half", "--out", "half_copy.npz")
+    assert np.load("half_copy.npz")["train"].sum() == 59
+    assert "similar names: half" in call("datasets", "halv", code=1).stderr
+    assert "--out needs the name" in call("datasets", "--out", "x.csv", code=1).stderr
+    monkeypatch.setenv("SAMEWISE_DATA", str(files / "nowhere"))
+    text = call("datasets").stdout
+    assert "not a directory" in text and "SAMEWISE_DATA" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "nothing.csv", "--label", "c"], "there is no file nothing.csv; check the path"),
+        (["fit", "wine.csv", "--label", "clas"], "did you mean 'class'?"),
+        (["fit", "wine.csv", "--label", "hue", "--drop", "class"], "holds fractions"),
+        (["fit", "wine.csv", "--label", "proline"], "'class' of wine.csv holds text"),
+        (["fit", "wine.csv"], "'class' of wine.csv holds text"),
+        (["fit", "wine.csv", "--drop", "class"], "Say which column of wine.csv holds the labels"),
+        (["fit", "one.csv", "--label", "class"], "one class"),
+        (["fit", "wine.csv", "--label", "class", "--learner", "lmn"], "did you mean 'lmnn'"),
+        (["fit", "wine.csv", "--learner", "lmnn", "--params", "kk=2"], "no parameter 'kk'"),
+        (["fit", "wine.csv", "--learner", "lmnn", "--params", "kk"], "must be key=value"),
+        (["fit", "wine.csv", "--learner", "lmnn", "--params", "{"], "no JSON object"),
+        (["fit", "wine.csv", "--params", "k=2"], "belong to one learner"),
+        (["fit", "wine.csv", "--label", "class", "--out", "no/where.sw"], "no folder"),
+        (["evaluate", "wine.csv", "wine.csv"], "is not a samewise file"),
+        (["evaluate", "nothing.sw", "wine.csv"], "there is no file nothing.sw"),
+        (["evaluate", "filter.sw", "wine.csv"], "holds a TopicFilter, which has no metric"),
+        (["evaluate", "small.sw", "wine.csv", "--label", "class"], "learned from 2 features"),
+        (["transform", "bilinear.sw", "wine.csv", "--drop", "class"], "no coordinates"),
+        (["transform", "small.sw", "wine.csv", "--out", "z.xls"], "none of the endings"),
+        (["search", "small.sw", "wine.csv"], "either --row or --vector"),
+        (["search", "small.sw", "two.csv", "--vector", "1,b"], "--vector must be numbers"),
+        (["search", "small.sw", "two.csv", "--row", "9"], "there is no row 9"),
+        (["inspect", "broken.sw"], "is truncated"),
+        (["compare", "wine.csv", "--label", "class", "--learners", "x,lda"], "no learner 'x'"),
+    ],
+)
+def test_errors_are_one_sentence_with_the_remedy(call, files, wine, arguments, message):
+    wine.assign(**{"class": "a"}).to_csv("one.csv", index=False)
+    pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 1.0]}).to_csv("two.csv", index=False)
+    Mahalanobis.identity(2).save("small.sw")
+    Bilinear(np.eye(13)).save("bilinear.sw")
+    TopicFilter().fit({"a": "some words"}).save("filter.sw")
+    (files / "broken.sw").write_bytes((files / "small.sw").read_bytes()[:-3])
+    result = call(*arguments, code=1)
+    assert message in result.stderr and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("error: ") and "Traceback" not in result.stderr
+    result = call(*arguments, "--json", code=1)
+    assert message in json.loads(result.stderr)["error"] and result.stdout == ""
+
+
+def test_wrong_usage_and_tracebacks(call):
+    call("fit", code=2)
+    call("fit", "wine.csv", "--hold-out", "2", code=2)
+    call("nonsense", code=2)
+    result = call("fit", "nothing.csv", "--debug", code=1)
+    assert isinstance(result.exception, FileNotFoundError)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["fit", "evaluate", "transform", "search", "inspect", "compare", "datasets"],
+)
+def test_help_has_an_example(call, command):
+    assert f"Example: samewise {command}" in " ".join(call(command, "--help").stdout.split())
+
+
+def test_pipes(files, wine):
+    def run(*arguments, **more):
+        done = subprocess.run([*MAIN, *arguments], capture_output=True, check=True, **more)
+        assert b"\x1b" not in done.stdout + done.stderr
+        return done
+
+    text = (files / "wine.csv").read_bytes()
+    fit = ("fit", "-", "--label", "class", "--learner", "lda", "--json")
+    assert json.loads(run(*fit, input=text).stdout)["rows"] == 71
+    embedded = run("transform", "model.sw", "-", input=text)
+    assert embedded.stdout.startswith(b"z0,z1") and embedded.stderr == b""
+    shown = run("evaluate", "model.sw", "-", input=text)
+    assert "│ lda (model)" in shown.stdout.decode() and shown.stderr == b""
