@@ -15,7 +15,9 @@ from samewise.filtering import (
     TopicFilter,
 )
 from samewise.forms import Bilinear, GeneralizedCosine, Mahalanobis
+from samewise.learners import OASIS, GCosLA, PassiveAggressive
 from tests.reference import filtering as plain
+from tests.reference import labels, pairs, triplets
 
 N_TOPICS, N_TERMS, N_DOCUMENTS = 4, 12, 100
 
@@ -211,6 +213,84 @@ def test_forms_in_place_of_the_cosine(name, mode, seed):
     np.testing.assert_allclose(
         [d[1] for f in found for d in f], [d[1] for e in expected for d in e], rtol=1e-9
     )
+
+
+class Taught:
+    """A similarity that moves with each judgment, by the plain loops."""
+
+    def __init__(self, name):
+        self.name, self.A, self.b = name, np.eye(N_TERMS), 0.0
+        self.judged = {}
+
+    def __call__(self, x, y):
+        x, y = np.asarray(x), np.asarray(y)
+        if self.name == "triplets":
+            return x @ self.A @ y
+        if self.name == "distances":
+            return 1 - (x - y) @ self.A @ (x - y) / 2
+        size = (x @ self.A @ x) * (y @ self.A @ y)
+        return x @ self.A @ y / np.sqrt(size) if size > 0 else 0.0
+
+    def learn(self, topic, i, d, yes):
+        held = [o for _, o in topic.documents]
+        rows = [d, topic.vector]
+        if held:
+            rows.append(max(held, key=lambda o: self(o, d)))
+        y = [1 if yes else -1] * (len(rows) - 1)
+        given = (np.array(rows), [0] * len(y), range(1, len(rows)), y)
+        if self.name == "cosines":
+            run = labels.gcosla(*given, 0.1, 0.1, A=self.A, b=self.b)
+            self.A, self.b = run.hypotheses[-1]
+        elif self.name == "distances":
+            run = pairs.passive_aggressive(*given, "pa1", 0.3, "each", M=self.A, b=self.b)
+            self.A, self.b = run.M, run.b
+        elif (other := self.judged.get((i, not yes))) is not None:
+            relevant, irrelevant = (d, other) if yes else (other, d)
+            X = np.array([topic.vector, relevant, irrelevant])
+            self.A = triplets.oasis(X, X, [0], [1], [2], 0.2, W=self.A).M
+        self.judged[i, yes] = d
+
+
+LEARNERS = {
+    "cosines": lambda: GCosLA(average="last"),
+    "distances": lambda: PassiveAggressive("pa1", C=0.3, psd="each", init="identity"),
+    "triplets": lambda: OASIS(0.2, init="identity", margin=1.0),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learners_in_place_of_the_cosine(name, seed):
+    topics, _, _ = stream(seed)
+    rng = np.random.default_rng(seed)
+    # No two documents are equal, so that rounding decides nothing.
+    documents = topics[rng.integers(0, N_TOPICS, 60)] + rng.random((60, N_TERMS))
+    values = documents @ topics.T
+    judge = told(values > np.quantile(values, 0.6, axis=0))
+    settings = {"theta1": 0.5, "n_initial": 3, "feedback_budget": 30}
+    taught = Taught(name)
+    slow = reference(topics, settings, similarity=taught)
+    expected, moved = [], []
+    for k, x in enumerate(documents):
+        made = slow.observe(f"d{k}", list(x))
+        answers = {i: judge(k, i) for i, _, action in made if action == "ask"}
+        for i, answer in answers.items():
+            if answer is not None:
+                before = taught.A
+                taught.learn(slow.topics[i], i, np.array(plain.unit(x)), answer)
+                slow.feedback(f"d{k}", i, answer)
+                moved.append(not np.array_equal(before, taught.A))
+        expected.append([(i, score, action, answers.get(i)) for i, score, action in made])
+    learner = LEARNERS[name]()
+    fast = TopicFilter(**settings, metric=learner).fit(named(topics))
+    ids = [f"d{k}" for k in range(len(documents))]
+    found = shown(fast.observe_many(documents, ids, by_name(judge)))
+    assert [[d[:1] + d[2:] for d in f] for f in found] == [
+        [d[:1] + d[2:] for d in e] for e in expected
+    ]
+    np.testing.assert_allclose(
+        [d[1] for f in found for d in f], [d[1] for e in expected for d in e], rtol=1e-7
+    )
+    assert sum(moved) > 1
 
 
 def supervised(filter, seed):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from samewise.exceptions import InvalidInputError, TooLargeError
@@ -18,7 +20,7 @@ from samewise.filtering import (
     TopicFilter,
 )
 from samewise.forms import Bilinear, NormalizedBilinear
-from samewise.learners import LMNN, POLA
+from samewise.learners import LMNN, OASIS, POLA, GCosLA, SiLA
 
 FILTERS = {
     "online": lambda: TopicFilter(),
@@ -67,6 +69,17 @@ def test_empty_vectors(filter):
         by_vector.observe(np.array([np.nan, 1.0]))
     with pytest.raises(InvalidInputError, match="texts or a matrix"):
         by_vector.observe_many(["a text"])
+
+
+def test_documents_are_not_changed(filter):
+    X = sparse.csr_matrix(([1.0, 0.0, 2.0, 3.0], [1, 0, 1, 1], [0, 2, 4]), shape=(2, 2))
+    for part in (X.data, X.indices, X.indptr):
+        part.flags.writeable = False
+    before = X.copy()
+    by_vector = type(filter)().fit({"a": X[[0]], "b": [1.0, 1.0]})
+    by_vector.observe_many(X)
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(X, part), getattr(before, part))
 
 
 def test_ids_that_repeat(filter, tmp_path):
@@ -152,7 +165,6 @@ def test_topics_that_cannot_be_used(topics, match):
         {"n_initial": 0},
         {"feedback_budget": -1},
         {"max_documents": 0},
-        {"metric": "cosine"},
         {"recent": 0},
     ],
 )
@@ -174,10 +186,48 @@ def test_things_that_do_not_go_together(topics):
         TopicFilter(metric=POLA()).fit(topics)
     with pytest.raises(TooLargeError, match="262144 × 262144"):
         PolaFilter().fit(topics)
-    with pytest.raises(ValueError, match="'metric' parameter"):
-        TopicFilter(metric=LMNN()).fit(topics)
+    with pytest.raises(
+        InvalidInputError, match=r"'metric' parameter must be .* Got str instead\.$"
+    ):
+        TopicFilter(metric="cosine").fit(topics)
+    with pytest.raises(InvalidInputError, match="mode='binary' is many learners"):
+        TopicFilter(metric=GCosLA(mode="binary")).fit(topics)
     with pytest.raises(InvalidInputError, match="'vectorizer' parameter"):
         TopicFilter(vectorizer="tfidf").fit(topics)
+
+
+@pytest.mark.parametrize("learner", [SiLA(), LMNN()])
+def test_learners_from_labels_are_fitted_before(learner, topics):
+    match = f"Got {type(learner).__name__} instead.*fit it to judged documents first"
+    for filter in (TopicFilter, BatchTopicFilter):
+        with pytest.raises(InvalidInputError, match=match):
+            filter(metric=learner).fit(topics)
+
+
+def test_a_form_of_a_learner_from_labels(topics, documents, judge):
+    vectors = TextVectors(48).fit([d.text for d in documents])
+    told = [(d, t) for d in documents[:100] for t in topics if judge(d.id, t)]
+    X, y = vectors.transform([d.text for d, _ in told]), [t for _, t in told]
+    sila = SiLA(3, n_epochs=3).fit(X, y)
+    limit = float(np.quantile(sila.metric_.cross(vectors.transform(topics.values()), X), 0.75))
+    settings = {"theta1": limit, "theta2": limit, "vectorizer": vectors}
+    filter = TopicFilter("simple", metric=sila.metric_, **settings).fit(topics)
+    found = filter.observe_many(documents[100:])
+    right = [judge(d.document, d.topic) for of_one in found for d in of_one]
+    assert len(right) > 50 and np.mean(right) > 0.6
+
+
+@pytest.mark.parametrize("learner", [GCosLA(), POLA(init="identity"), OASIS(init="identity")])
+def test_documents_without_terms_teach_nothing(learner, topics):
+    learner = clone(learner)
+    filter = TopicFilter(metric=learner, vectorizer=TextVectors(48)).fit(topics)
+    filter.observe_many(["", "the of", "cocoa beans", "rain"], ["a", "b", "c", "d"])
+    filter.feedback("a", "cocoa", True)
+    filter.feedback("b", "cocoa", False)
+    assert not learner.__sklearn_is_fitted__()
+    filter.feedback("c", "cocoa", True)
+    filter.feedback("d", "cocoa", False)
+    assert learner.n_seen_ > 0
 
 
 def test_before_fit(topics):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from samewise import OASIS, POLA, FactoredAROMA, PassiveAggressive
+from samewise import OASIS, FactoredAROMA, PassiveAggressive
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files import container
 from samewise.filtering import (
@@ -22,6 +22,7 @@ from samewise.filtering import (
     load,
 )
 from samewise.forms import GeneralizedCosine, Mahalanobis
+from samewise.learners import GCosLA
 
 SMALL = TextVectors(48)
 FILTERS = {
@@ -41,6 +42,9 @@ FILTERS = {
     ),
     "aroma": lambda: TopicFilter(
         theta1=0.3, n_initial=2, metric=FactoredAROMA(init="identity"), vectorizer=SMALL
+    ),
+    "cosines": lambda: TopicFilter(
+        theta1=0.3, n_initial=2, metric=GCosLA(average=("suffix", 3)), vectorizer=SMALL
     ),
     "batch": lambda: BatchTopicFilter(n_initial=2),
     "pola": lambda: PolaFilter(vectorizer=SMALL),
@@ -90,7 +94,7 @@ def test_one_by_one_is_the_same_state(name, topics, documents, judge, tmp_path):
     assert saved(block, tmp_path / "a") == saved(single, tmp_path / "b")
 
 
-@pytest.mark.parametrize("name", ["online", "pairs", "triplets"])
+@pytest.mark.parametrize("name", ["online", "pairs", "triplets", "cosines"])
 def test_a_judge_is_feedback_after_each_document(name, topics, documents, judge):
     judged, told = FILTERS[name]().fit(topics), FILTERS[name]().fit(topics)
     for document in documents[:120]:
@@ -102,15 +106,23 @@ def test_a_judge_is_feedback_after_each_document(name, topics, documents, judge)
                 told.feedback(document.id, decision.topic, judge(document.id, decision.topic))
 
 
-def test_a_learner_improves_with_the_filter(topics, documents, judge):
-    learner = POLA(init="identity")
-    filter = TopicFilter(theta1=0.2, feedback_budget=40, metric=learner, vectorizer=SMALL).fit(
-        topics
-    )
-    filter.observe_many(documents, judge=judge)
-    assert filter.n_asked_ == 40
-    assert learner.n_seen_ > 40
-    assert isinstance(learner.metric_, Mahalanobis)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a, p: _swap(a, "own.sizes", lambda v: v.__setitem__(0, 99)),
+        lambda a, p: a.pop("own.engine1.store.lower"),
+        lambda a, p: a.update({"own.engine1.store.lower": np.zeros((3, 3))}),
+        lambda a, p: p["own"]["engine0"].update(b="one"),
+    ],
+    ids=range(4),
+)
+def test_forged_files_of_pola_are_refused(change, topics, documents, judge, tmp_path):
+    filter = FILTERS["pola"]().fit(topics)
+    filter.observe_many(documents[:60], judge=judge)
+    filter.save(tmp_path / "good")
+    forged(tmp_path / "good", tmp_path / "bad", change)
+    with pytest.raises(FileFormatError, match="bad"):
+        load(tmp_path / "bad")
 
 
 def test_a_vectorizer_of_scikit_learn_is_given_again(topics, documents, tmp_path):

@@ -19,7 +19,6 @@ from samewise.filtering.comparison import check_metric, compare_by, teach
 from samewise.filtering.held import Held
 from samewise.filtering.rows import Rows, stacked
 from samewise.filtering.window import packed_names, unpacked_names
-from samewise.forms import Form
 from samewise.kernels import sparse_rows
 from samewise.learners.base import OnlineLearner
 
@@ -47,7 +46,7 @@ class AdaptiveFilter(Filter):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, 1, closed="both")],
         "max_documents": [None, Interval(Integral, 1, None, closed="left")],
-        "metric": [None, Form, OnlineLearner],
+        "metric": [None, object],
         "vectorizer": [None, object],
         "recent": [Interval(Integral, 1, None, closed="left")],
     }
@@ -201,7 +200,8 @@ class AdaptiveFilter(Filter):
         other = self._judged.get((i, not relevant), Rows.empty(raw.n_features))
         topic = weigh(self._topics.row(i))
         changed = teach(self.metric, topic, weigh(raw), relevant, nearest, weigh(other))
-        self._judged[i, relevant] = raw
+        if len(raw.indices):
+            self._judged[i, relevant] = raw
         if changed:
             self._reweigh()
 

@@ -20,6 +20,7 @@ from samewise.forms.bilinear import NormalizedBilinear
 from samewise.forms.euclidean import EuclideanForm
 from samewise.kernels.pairwise import squared_norms, times
 from samewise.learners.base import OnlineLearner
+from samewise.learners.gcosla import GCosLA
 from samewise.learners.pairs import PairLearner
 from samewise.learners.triplets import TripletLearner
 from samewise.supervision import Pairs, Triplets
@@ -30,6 +31,8 @@ __all__ = ["Comparison", "check_metric", "compare_by", "teach"]
 _SLACK = 1e-6
 # A learner's matrix has the square of this many entries.
 _MOST_FEATURES = 16_384
+
+_OF_PAIRS = PairLearner | GCosLA
 
 _Map = Callable[[Rows], Rows]
 
@@ -97,10 +100,22 @@ def check_metric(metric: Any, n_features: int) -> None:
             )
         compare_by(metric)
         return
-    if not isinstance(metric, PairLearner | TripletLearner):
+    if not isinstance(metric, _OF_PAIRS | TripletLearner):
+        name = type(metric).__name__
+        remedy = (
+            f" {name} learns from labeled examples as a whole, not from single answers: fit it to "
+            "judged documents first, and give its metric_."
+            if hasattr(metric, "fit")
+            else ""
+        )
         raise InvalidInputError(
             "The 'metric' parameter must be None, a form, or an online learner of pairs or "
-            f"triplets. Got {type(metric).__name__} instead."
+            f"triplets. Got {name} instead.{remedy}"
+        )
+    if isinstance(metric, GCosLA) and metric.mode == "binary":
+        raise InvalidInputError(
+            "A GCosLA with mode='binary' is many learners; a filter learns one similarity for all "
+            "topics. Use mode='multiclass'."
         )
     if n_features > _MOST_FEATURES:
         raise TooLargeError(
@@ -121,16 +136,20 @@ def teach(
 
     A learner of pairs is told that topic and document, and the document and the nearest one that
     the topic holds, are the same or not. A learner of triplets is told that of two documents, this
-    one and the last one judged the other way, the relevant one is the nearer to the topic.
+    one and the last one judged the other way, the relevant one is the nearer to the topic. A
+    document without any term teaches nothing.
     """
-    if isinstance(learner, PairLearner):
-        members = [topic, document] if nearest is None else [topic, document, nearest]
-        others = [0] if nearest is None else [0, 2]
+    if not len(document.indices):
+        return False
+    if isinstance(learner, _OF_PAIRS):
+        members = [document, topic]
+        if nearest is not None and len(nearest.indices):
+            members.append(nearest)
+        n = len(members) - 1
         X = members[0].joined(*members[1:]).csr()
-        y = [1 if relevant else -1] * len(others)
-        learner.partial_fit(Pairs(X, [1] * len(others), others, y))
+        learner.partial_fit(Pairs(X, [0] * n, range(1, n + 1), [1 if relevant else -1] * n))
         return True
-    if not len(other):
+    if not len(other.indices):
         return False
     pair = (document, other) if relevant else (other, document)
     learner.partial_fit(Triplets(topic.joined(*pair).csr(), [0], [1], [2]))

@@ -8,13 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from samewise.exceptions import InvalidInputError, TooLargeError
+from samewise.engine.directions import Directions
+from samewise.engine.online import Online, few_threads
+from samewise.engine.stores import Symmetric
+from samewise.exceptions import TooLargeError
 from samewise.files.state import Saved, State
 from samewise.filtering.rows import Rows, stacked
 from samewise.filtering.supervised import SupervisedFilter
 from samewise.kernels import sparse_rows
-from samewise.learners import POLA
-from samewise.supervision import Pairs
+from samewise.kernels.steps import Step
+from samewise.learners.pairs import LEAST_B
 
 __all__ = ["PolaFilter"]
 
@@ -91,79 +94,84 @@ class PolaFilter(SupervisedFilter):
             )
 
     def _begin(self) -> None:
-        empty = Rows.empty(self._topics.n_features)
+        d = self._topics.n_features
         self._relevant = [
-            self._topics.row(i) if self.use_topic else empty for i in range(len(self.topics_))
+            self._topics.row(i) if self.use_topic else Rows.empty(d)
+            for i in range(len(self.topics_))
         ]
-        self._learners = [POLA(self.gamma) for _ in self.topics_]
+        # None until a first step: M is zero, and would take its memory nevertheless.
+        self._engines: list[Online | None] = [None for _ in self.topics_]
         self._reweigh()
+
+    def _engine(self) -> Online:
+        """POLA before its first step."""
+        return Online(
+            Symmetric.zeros(self._topics.n_features, np.float64),
+            LEAST_B,
+            Step(np.inf, self.gamma, False),
+            psd="each",
+            least_b=LEAST_B,
+            average="last",
+            tolerance=0.0,
+            path="auto",
+        )
 
     def _reweigh(self) -> None:
         self._units = [self._vectors.weigh(raw) for raw in self._relevant]
-        self._known: list[tuple[Any, float, Any] | None] = [None for _ in self.topics_]
-        self._work = np.zeros(self._topics.n_features)
+        # rᵀMr of the relevant documents of each topic, None where M or they have changed.
+        self._squares: list[Any] = [None for _ in self.topics_]
 
-    def _metric(self, i: int) -> tuple[Any, float, Any]:
-        """M, b, and rᵀMr of the relevant documents of a topic, computed once per state."""
-        known = self._known[i]
-        if known is None:
-            learner, d = self._learners[i], self._topics.n_features
-            if learner.__sklearn_is_fitted__():
-                # Not metric_, which would factor M after every update.
-                M, b = learner._online.solution()
-            else:
-                M, b = np.zeros((d, d)), 1.0
-            M = np.ascontiguousarray(M, dtype=np.float64)
-            known = M, float(b), _squares(self._units[i], M)
-            self._known[i] = known
-        return known
-
-    def _distances(self, i: int, x: Rows) -> Any:
-        """(x − r)ᵀM(x − r) for the relevant documents r of topic i."""
-        M, _, squares = self._metric(i)
-        Mx = x.data @ M[x.indices]
-        dots = self._units[i].csr() @ Mx
-        return np.maximum(squares - 2 * dots + x.data @ Mx[x.indices], 0.0)
+    def _nearest(self, i: int, x: Rows) -> tuple[int, float]:
+        """The place of the nearest relevant document of topic i, and how far below b it is."""
+        engine = self._engines[i]
+        if engine is None:
+            return 0, LEAST_B
+        store: Any = engine.store
+        given: Any = (*self._units[i].parts, store.lower)
+        if self._squares[i] is None:
+            self._squares[i] = sparse_rows.quadratics(*given)
+        given = (*self._units[i].parts, self._squares[i], x.indices, x.data, store.lower)
+        place, distance = sparse_rows.nearest(*given)
+        return place, engine.b - distance
 
     def _margins(self, raw: Rows, unit: Rows) -> list[float]:
         return [
-            self._metric(i)[1] - float(self._distances(i, unit).min())
-            if len(self._units[i])
-            else -np.inf
+            self._nearest(i, unit)[1] if len(self._units[i]) else -np.inf
             for i in range(len(self.topics_))
         ]
 
     def _learn(self, i: int, id: str, raw: Rows, unit: Rows, relevant: bool) -> None:
         if len(self._units[i]):
-            nearest = int(np.argmin(self._distances(i, unit)))
-            X = unit.joined(self._units[i][nearest : nearest + 1]).csr()
-            learner = self._learners[i]
-            before = learner.n_updates_ if learner.__sklearn_is_fitted__() else 0
-            learner.partial_fit(Pairs(X, [0], [1], [1 if relevant else -1]))
-            if learner.n_updates_ > before:
-                self._known[i] = None
+            self._compare(i, unit, 1.0 if relevant else -1.0)
         if relevant:
             self._relevant[i] = self._relevant[i].joined(raw)
             self._units[i] = self._units[i].joined(unit)
             if self.max_documents is not None and len(self._relevant[i]) > self.max_documents:
                 self._relevant[i], self._units[i] = self._relevant[i][1:], self._units[i][1:]
-            self._known[i] = None
+            self._squares[i] = None
+
+    def _compare(self, i: int, x: Rows, y: float) -> None:
+        """POLA's step for the pair of x and the nearest relevant document."""
+        place, margin = self._nearest(i, x)
+        if y * margin >= 1.0:
+            return
+        engine = self._engines[i] = self._engines[i] or self._engine()
+        V = x.dense() - self._units[i][place : place + 1].dense()
+        sign, one = np.array([y]), np.ones(1)
+        with few_threads(V.shape[1]):
+            engine.learn(Directions(V, V, -sign, sign, one, one))
+        self._squares[i] = None
 
     def _state(self) -> State:
-        from samewise.filtering.files import packed
-
         sizes = np.array([len(rows) for rows in self._relevant], dtype=np.int64)
         state = State({"sizes": sizes})
         state.add("relevant", stacked(self._relevant, self._topics.n_features).state())
-        for i, learner in enumerate(self._learners):
-            if learner.__sklearn_is_fitted__():
-                state.arrays[f"learner{i}"] = packed(learner)
+        for i, engine in enumerate(self._engines):
+            if engine is not None:
+                state.add(f"engine{i}", engine.state())
         return state
 
     def _restore(self, saved: Saved) -> None:
-        from samewise.filtering.files import unpacked
-
-        self._begin()
         n, d = len(self.topics_), self._topics.n_features
         sizes = saved.array("sizes", n, dtypes=["int64"])
         rows = Rows.restore(saved.part("relevant"))
@@ -171,14 +179,11 @@ class PolaFilter(SupervisedFilter):
         saved.check(bool(right), "relevant documents must be as many as there are")
         ends = np.cumsum(sizes)
         self._relevant = [rows[e - s : e] for s, e in zip(sizes, ends, strict=True)]
+        self._engines = [None for _ in range(n)]
         for i in range(n):
-            if saved.has(f"learner{i}"):
-                part = unpacked(saved.array(f"learner{i}", None, dtypes=["uint8"]), learner=True)
-                if not isinstance(part, POLA) or part.n_features_in_ != d:
-                    raise InvalidInputError(f"learner{i} must be POLA on {d} features")
-                self._learners[i] = part
+            if saved.has(f"engine{i}"):
+                engine = Online.restore(saved.part(f"engine{i}"), Symmetric)
+                right = engine.store.shape == (d, d) and engine.psd == "each"
+                saved.check(right, "matrices must be PSD, with the features of the topics")
+                self._engines[i] = engine
         self._reweigh()
-
-
-def _squares(rows: Rows, M: Any) -> Any:
-    return sparse_rows.quadratics(rows.indptr, rows.indices, rows.data, M)

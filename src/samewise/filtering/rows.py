@@ -130,7 +130,8 @@ class Rows:
 def as_rows(X: Any, n_features: int | None = None, name: str = "documents") -> Rows:
     """Rows of a dense or sparse matrix, checked: finite, two-dimensional, of `n_features`."""
     try:
-        matrix = sparse.csr_array(X, dtype=np.float64)
+        # A copy: what follows changes it in place.
+        matrix = sparse.csr_array(X, dtype=np.float64, copy=True)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"{name} must be texts or a matrix of numbers, one row each, but {error}."
@@ -140,9 +141,7 @@ def as_rows(X: Any, n_features: int | None = None, name: str = "documents") -> R
             f"{name} must be a matrix with one row each. Got {matrix.ndim} dimension; reshape one "
             "vector with vector.reshape(1, -1)."
         )
-    if matrix is X or not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
+    matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():
         raise InvalidInputError(f"{name} contain NaN or infinity; every value must be finite.")
     if n_features is not None and matrix.shape[1] != n_features:

@@ -50,8 +50,10 @@ class TopicFilter(AdaptiveFilter):
     metric : Form or online learner, optional
         What stands in place of the cosine, for unit vectors: a similarity, with the topic or the
         held document as query and d as item; of a distance, 1 − D/2 with its square D, which for
-        the Euclidean distance is the cosine. A learner of pairs or triplets starts as the cosine,
-        unless it was fitted before, and learns from each feedback; it is changed in place.
+        the Euclidean distance is the cosine. A learner of pairs (POLA, PassiveAggressive, GCosLA)
+        or of triplets (OASIS, AROMA) starts as the cosine, unless it was fitted before, and learns
+        from each feedback; it is changed in place. One that learns from labels as a whole (SiLA,
+        LMNN) is fitted to judged documents before, and its `metric_` given: see the examples.
     vectorizer : TextVectors or fitted vectorizer of scikit-learn, optional
         For texts; TextVectors() by default, of which a copy is used.
     recent : int
@@ -88,6 +90,31 @@ class TopicFilter(AdaptiveFilter):
     >>> cocoa.feedback("d1", "cocoa", True)
     >>> cocoa.observe("Dear cocoa beans again.", "d2")[0].action
     'assign'
+
+    A learner that improves with the filter, from the same answers:
+
+    >>> from samewise.learners import GCosLA
+    >>> from samewise.filtering import TextVectors
+    >>> words, learner = TextVectors(256), GCosLA()
+    >>> filter = TopicFilter(theta1=0.3, metric=learner, vectorizer=words).fit({"gold": "gold ore"})
+    >>> filter.observe("gold and rain", "d1", judge=lambda document, topic: False)[0].answer
+    False
+    >>> learner.n_seen_
+    1
+
+    One that was fitted to judged documents. θ¹ is on the scale of its similarity, which for SiLA is
+    not that of the cosine:
+
+    >>> from samewise.learners import SiLA
+    >>> judged = ["gold ore", "an ounce of gold", "rain and snow", "snow and ice"]
+    >>> words.fit(judged)
+    TextVectors(n_features=256)
+    >>> sila = SiLA(1).fit(words.transform(judged), [1, 1, 0, 0])
+    >>> filter = TopicFilter(
+    ...     "simple", theta1=0.1, theta2=0.1, metric=sila.metric_, vectorizer=words
+    ... ).fit({"gold": "gold"})
+    >>> [bool(filter.observe(text)) for text in ("gold", "rain")]
+    [True, False]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
