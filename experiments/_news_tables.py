@@ -16,18 +16,24 @@ DOCUMENTS = "newsgroups"
 EUCLIDEAN, COSINE = BASELINES = ("Euclidean (lengths kept)", "cosine (W = I)")
 AROMAS = ("d-AROMA", "f-AROMA")
 LEARNERS = ("OASIS", *AROMAS)
+OF_PAIRS = ("ITML", "LEGO")
+METHODS = (*BASELINES, *LEARNERS, *OF_PAIRS)
 C, R, SMALL_R = 0.1, 1.0, 0.01
 """C of OASIS; r of AROMA in Figure 4, left, and in Figure 3 and Figure 4, middle."""
 LARGE_C = 1.0
 """Not the paper's."""
+GAMMA, ETA = 1.0, 1.0
+"""γ of ITML and η of LEGO."""
 
 AT_TOP = (1, 10, 50)
 
 
 def usual(name: str, method: str) -> float | None:
-    """C or r of the figures' left panels."""
+    """C, r, γ or η of the figures' left panels."""
     if method in BASELINES:
         return None
+    if method in OF_PAIRS:
+        return GAMMA if method == "ITML" else ETA
     if method == "OASIS":
         return C
     return R if name == DOCUMENTS else SMALL_R
@@ -41,22 +47,22 @@ class Results:
         self.names = list(dict.fromkeys(record["set"] for record in self.records))
 
     def each(self, name: str, method: str, value: float | None, n: int, what: int | str) -> Array:
-        """Precision at `what`, or "map", after n triplets: one value per split, in order."""
+        """Precision at `what`, or "map", after n triplets or pairs: one per split, in order."""
         return np.array(
             [
                 record["map"] if what == "map" else record["precision"][int(what) - 1]
                 for record in self.records
-                if _run(record) == (name, method, value) and record["triplets"] == n
+                if _run(record) == (name, method, value) and record["seen"] == n
             ]
         )
 
     def stops(self, name: str, method: str, value: float | None) -> list[int]:
-        """Triplets after which this learner was scored, ascending."""
+        """Triplets or pairs after which this learner was scored, ascending."""
         runs = (record for record in self.records if _run(record) == (name, method, value))
-        return sorted({record["triplets"] for record in runs})
+        return sorted({record["seen"] for record in runs})
 
     def values(self, name: str, method: str) -> list[float]:
-        """The values of C or r that were tried."""
+        """The values of C, r, γ or η that were tried."""
         return sorted({r["value"] for r in self.records if _run(r)[:2] == (name, method)})
 
     def curve(
@@ -77,13 +83,14 @@ class Results:
         # The least r was run for nothing else.
         return self.stops(name, "f-AROMA", self.values(name, "f-AROMA")[0])[-1]
 
-    def end(self, name: str) -> int:
-        """Triplets that every learner was shown."""
-        return max(self.stops(name, "f-AROMA", usual(name, "f-AROMA")))
+    def end(self, name: str, method: str = "f-AROMA") -> int:
+        """Triplets that every learner of triplets was shown, or pairs that one of pairs was."""
+        method = method if method in OF_PAIRS else "f-AROMA"
+        return max(self.stops(name, method, usual(name, method)))
 
     def finals(self, name: str, method: str, what: int | str) -> Array:
         """Per split, of the figures' left panels."""
-        n = 0 if method in BASELINES else self.end(name)
+        n = 0 if method in BASELINES else self.end(name, method)
         return self.each(name, method, usual(name, method), n, what)
 
 
@@ -93,13 +100,12 @@ def _run(record: dict[str, Any]) -> tuple[str, str, float | None]:
 
 def _order(record: dict[str, Any]) -> tuple[Any, ...]:
     sets = (DOCUMENTS, "caltech101_bow", "caltech10_surf")
-    methods = (*BASELINES, *LEARNERS)
     return (
         sets.index(record["set"]),
-        methods.index(record["method"]),
+        METHODS.index(record["method"]),
         record["value"] or 0,
         record["split"],
-        record["triplets"],
+        record["seen"],
     )
 
 
@@ -121,15 +127,16 @@ def split_rows(splits: Sequence[Split]) -> Rows:
     ]
 
 
-def record_rows(results: Results) -> Rows:
-    """Every record."""
+def record_rows(results: Results, *, of_pairs: bool = False) -> Rows:
+    """Every record, of learners of triplets and of no learning, or of learners of pairs."""
+    value, seen = ("γ or η", "pairs") if of_pairs else ("r or C", "triplets")
     return [
         {key: record[key] for key in ("set", "split", "method")}
-        | {"r or C": shown(record["value"])}
-        | {key: record[key] for key in ("triplets", "updates")}
+        | {value: shown(record["value"]), seen: record["seen"], "updates": record["updates"]}
         | {f"precision@{k}": record["precision"][k - 1] for k in AT_TOP}
         | {"mAP": record["map"]}
         for record in results.records
+        if (record["method"] in OF_PAIRS) == of_pairs
     ]
 
 
@@ -142,11 +149,28 @@ def final_rows(results: Results, name: str) -> Rows:
         splits = len(results.each(name, method, value, n, 1))
         if splits:
             row = {"method": method, "r or C": shown(value), "splits": splits}
-            for what in (*AT_TOP, "map"):
-                label = "mAP" if what == "map" else f"precision@{what}"
-                row[label] = _mean_and_sd(results.each(name, method, value, n, what))
-            rows.append(row)
+            rows.append(row | _ends(results, name, method, value, n))
     return rows
+
+
+def pair_rows(results: Results, name: str) -> Rows:
+    """The same of the learners of pairs, which were shown numbers of pairs of their own."""
+    rows = []
+    for method in OF_PAIRS:
+        value, n = usual(name, method), results.end(name, method)
+        splits = len(results.each(name, method, value, n, 1))
+        row = {"method": method, "γ or η": shown(value), "pairs": n, "splits": splits}
+        rows.append(row | _ends(results, name, method, value, n))
+    return rows
+
+
+def _ends(results: Results, name: str, method: str, value: float | None, n: int) -> dict[str, str]:
+    return {
+        "mAP" if what == "map" else f"precision@{what}": _mean_and_sd(
+            results.each(name, method, value, n, what)
+        )
+        for what in (*AT_TOP, "map")
+    }
 
 
 def _mean_and_sd(values: Array) -> str:
@@ -155,16 +179,15 @@ def _mean_and_sd(values: Array) -> str:
 
 
 def shown(value: float | None) -> str:
-    """C or r."""
+    """C, r, γ or η."""
     return "" if value is None else f"{value:g}"
 
 
 def precision_rows(results: Results) -> Rows:
     """Left panels: precision at each k, mean over the splits."""
-    methods = (*BASELINES, *LEARNERS)
     n_ks = len(results.records[0]["precision"])
     return [
-        {"set": name, "k": k} | {m: results.finals(name, m, k).mean() for m in methods}
+        {"set": name, "k": k} | {m: results.finals(name, m, k).mean() for m in METHODS}
         for name in results.names
         for k in range(1, n_ks + 1)
     ]
@@ -182,6 +205,18 @@ def learning_rows(results: Results) -> Rows:
                     about | {"triplets": n, "precision@10": p, "mAP": maps[n]}
                     for n, p in precisions.items()
                 ]
+    return rows
+
+
+def pair_learning_rows(results: Results) -> Rows:
+    """Precision at 10 and mAP of LEGO as pairs are seen, mean over the first splits."""
+    rows = []
+    for name in results.names:
+        precisions, maps = (results.curve(name, "LEGO", ETA, what) for what in (10, "map"))
+        about = {"set": name, "method": "LEGO", "η": shown(ETA)}
+        rows += [
+            about | {"pairs": n, "precision@10": p, "mAP": maps[n]} for n, p in precisions.items()
+        ]
     return rows
 
 

@@ -11,7 +11,17 @@ from scipy import sparse
 pytest.importorskip("joblib")
 
 from experiments import _news_claims, _news_data, _news_report, _news_tables, newsgroups
-from experiments._news_tables import AROMAS, COSINE, DOCUMENTS, EUCLIDEAN, LEARNERS, Results
+from experiments._news_tables import (
+    AROMAS,
+    COSINE,
+    DOCUMENTS,
+    EUCLIDEAN,
+    LEARNERS,
+    METHODS,
+    OF_PAIRS,
+    Results,
+)
+from samewise import Pairs
 from samewise.exceptions import DatasetNotFoundError
 
 RESULTS = Path(newsgroups.__file__).parent / "results" / "newsgroups"
@@ -114,16 +124,28 @@ def test_all_learners_of_a_split_see_the_same_stream():
     assert not np.array_equal(long[50].anchor, other[50].anchor)
 
 
-@pytest.mark.parametrize("method", LEARNERS)
+@pytest.mark.parametrize("method", [*LEARNERS, "LEGO"])
 def test_learners_find_the_classes_of_a_toy(method):
     split, value = toy_split(), _news_tables.usual(DOCUMENTS, method)
     start = newsgroups.follow(split, COSINE, None, (), ())[0]
     records = newsgroups.follow(split, method, value, (100, 400), (100, 400))
-    assert [record["triplets"] for record in records] == [100, 400]
+    assert [record["seen"] for record in records] == [100, 400]
     assert 0 < records[0]["updates"] < records[1]["updates"] <= 400
     assert records[1]["map"] > start["map"] + 0.05
     last = newsgroups.follow(split, method, value, (100, 400), (400,))[0]
     np.testing.assert_array_equal(last["precision"], records[1]["precision"])
+
+
+@pytest.mark.filterwarnings("ignore:ITML has not converged")
+def test_learners_of_pairs_see_pairs_and_itml_starts_anew():
+    split = toy_split()
+    told = dict(newsgroups.stream(split, (50, 200), Pairs))
+    assert [len(pairs) for pairs in told.values()] == [50, 150]
+    start = newsgroups.follow(split, COSINE, None, (), ())[0]
+    (end,) = newsgroups.follow(split, "ITML", 1.0, (200,), (200,))
+    assert end["seen"] == 200
+    assert 0 < end["updates"] <= 200
+    assert end["map"] > start["map"]
 
 
 def test_scores_are_those_of_the_obvious_ranking():
@@ -159,12 +181,15 @@ def test_plan_runs_every_learner_on_every_split():
     tried = {v for m, v, _, marks in tasks if m == "f-AROMA" and 100_000 in marks}
     assert tried == set(newsgroups.TRIED)
     assert all(set(marks) <= set(stops) for _, _, stops, marks in tasks)
+    # Three classes: 20 · 3² pairs.
+    assert [stops for m, _, stops, _ in tasks if m == "ITML"] == [(180,)] * 5
+    assert [marks[-1] for m, _, _, marks in tasks if m == "LEGO"] == [50_000] * 5
 
 
-def record(name, split, method, value, triplets, precision):
+def record(name, split, method, value, seen, precision):
     flat = np.full(50, float(precision))
-    about = {"set": name, "split": split, "method": method, "value": value, "triplets": triplets}
-    return about | {"updates": triplets, "precision": flat, "map": precision / 2}
+    about = {"set": name, "split": split, "method": method, "value": value, "seen": seen}
+    return about | {"updates": seen, "precision": flat, "map": precision / 2}
 
 
 CURVES = {
@@ -183,10 +208,13 @@ def made_up():
     for name, split in product((DOCUMENTS, STAND_IN), (0, 1)):
         rows += [record(name, split, EUCLIDEAN, None, 0, 0.2)]
         rows += [record(name, split, COSINE, None, 0, 0.45)]
+        rows += [record(name, split, "ITML", 1.0, 300, 0.5 + 0.2 * split)]
+        rows += [record(name, split, "LEGO", 1.0, 700, 0.4)]
         for (method, value), curve in CURVES.items():
             points = list(zip((100, 1000, 10_000), curve, strict=True))
             points = points if split == 0 else points[-1:]
             rows += [record(name, split, method, value, n, p) for n, p in points]
+        rows += [record(name, 0, "LEGO", 1.0, 70, 0.3)] if split == 0 else []
     rows += [record(DOCUMENTS, 0, "OASIS", 0.1, 100_000, 0.8)]
     for name, method in product((DOCUMENTS, STAND_IN), LEARNERS):
         tried = {0.001: 0.55, 0.1: 0.6, 10.0: 0.59}
@@ -253,6 +281,29 @@ def test_claims_follow_from_the_numbers():
     assert all("a stand-in" in c["set"] for c in stand_ins)
 
 
+def test_learners_of_pairs_have_claims_and_tables_of_their_own():
+    results = made_up()
+    needed, choice = _news_tables.needed_rows(results), _news_tables.choice_rows(results)
+    found = {(c["set"], c["claim"]): c for c in _news_claims.claims(results, needed, choice)}
+    claim = found[DOCUMENTS, "d-AROMA far above LEGO at the top"]
+    assert claim["verdict"] == "confirmed"
+    assert "0.400 → 0.660 (+65.0 %), better on 2 of 2 splits" in claim["ours"]
+    assert found[DOCUMENTS, "d-AROMA far above ITML at the top"]["verdict"] == (
+        "not confirmed: better in the mean only"
+    )
+    stand_in = f"{STAND_IN}, a stand-in"
+    assert found[stand_in, "OASIS above LEGO at the top"]["verdict"] == "confirmed"
+    assert found[stand_in, "d-AROMA above ITML at the top"]["verdict"] == "not confirmed"
+    assert [r["method"] for r in _news_tables.pair_rows(results, DOCUMENTS)] == list(OF_PAIRS)
+    assert _news_tables.pair_rows(results, DOCUMENTS)[0]["precision@1"] == "0.600 ± 0.141"
+    curve = [r for r in _news_tables.pair_learning_rows(results) if r["set"] == DOCUMENTS]
+    assert [(r["pairs"], r["precision@10"]) for r in curve] == [(70, 0.3), (700, 0.4)]
+    rows = _news_tables.record_rows(results)
+    assert not any(r["method"] in OF_PAIRS for r in rows)
+    rows = _news_tables.record_rows(results, of_pairs=True)
+    assert {r["method"] for r in rows} == set(OF_PAIRS)
+
+
 @pytest.mark.parametrize(
     ("aroma", "verdict"),
     [
@@ -289,7 +340,7 @@ def test_committed_precision_has_every_set_and_k():
     rows = read("precision_at_k.csv")
     names = (DOCUMENTS, *newsgroups.WHOLE.image_sets)
     assert [(r["set"], int(r["k"])) for r in rows] == list(product(names, range(1, 51)))
-    assert all(0 < float(r[m]) < 1 for r in rows for m in (EUCLIDEAN, COSINE, *LEARNERS))
+    assert all(0 < float(r[m]) < 1 for r in rows for m in METHODS)
 
 
 def test_committed_records_cover_the_plan():
@@ -301,6 +352,9 @@ def test_committed_records_cover_the_plan():
             if (r["set"], r["method"], int(r["triplets"])) == (DOCUMENTS, method, plan.stops[-1])
         }
         assert at_end == {str(i) for i in range(plan.n_splits)}
+    for r in read("records_of_pairs.csv"):
+        assert int(r["pairs"]) in (*plan.pair_stops, 2000, plan.most_pairs)
+        assert r["method"] in OF_PAIRS
 
 
 def test_committed_summary_names_the_stand_ins():
