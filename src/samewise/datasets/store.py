@@ -143,7 +143,7 @@ def _find(name: str) -> Path:
         where = f"{folder.resolve()} ({VARIABLE} is not set)"
         remedy = f"Set {VARIABLE} to a directory that holds {name}.npz"
     raise DatasetNotFoundError(
-        f"There is no data set {name!r} in {where}{_hint(name, directory, files)}. "
+        f"There is no data set {name!r} in {where}{_hint(name, folder, files)}. "
         f"{remedy}; help(samewise.datasets.load) describes the layout."
     )
 
