@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: demo test check check-browser format bench experiments docs clean
+.PHONY: demo test check check-browser format bench experiments docs wheel clean
 
 demo: $(INSTALLED)
 	$(BIN)/python -m demo
@@ -39,10 +39,25 @@ experiments: $(INSTALLED)
 	$(BIN)/python -m experiments infile_shape --jobs 2
 
 docs: $(INSTALLED)
-	@$(BIN)/python -c "import furo, myst_parser, sphinx" 2>/dev/null || \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
 	@echo "open build/docs/index.html"
+
+# Built, installed into an empty environment, and tried there, away from the sources.
+wheel: $(INSTALLED)
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(BIN)/python -m build --wheel --outdir build/wheel . > build/wheel/log || { cat build/wheel/log; exit 1; }
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[cli]"
+	cd build/wheel && venv/bin/samewise --help > /dev/null && venv/bin/python -c "$$TRY" && \
+	  venv/bin/samewise fit iris.csv --label class --learner lmnn --out iris.sw
+
+define TRY
+from sklearn.datasets import load_iris
+import pandas
+X, y = load_iris(return_X_y=True, as_frame=True)
+X.assign(**{"class": y}).to_csv("iris.csv", index=False)
+endef
+export TRY
 
 clean:
 	rm -rf .venv build report.html .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
@@ -51,5 +66,5 @@ $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \
 	  { echo "samewise needs Python 3.11 or later; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	@touch $@

@@ -1,4 +1,4 @@
-"""Document filters, one document and one topic at a time (algorithms.md §7).
+"""Document filters, one document and one topic at a time.
 
 Vectors are lists of floats. A judge is a function (id, topic number) → bool or None.
 """

@@ -1,4 +1,4 @@
-"""SiLA and gCosLA, one example or pair at a time, by their formulas (algorithms.md §2, §4, §9)."""
+"""SiLA and gCosLA, one example or pair at a time, by their formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POLA and the passive–aggressive family, one pair at a time (algorithms.md §1, §9)."""
+"""POLA and the passive–aggressive family, one pair at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def constrain(M, b):
 
 
 def step(rule, p, v, C, gamma=0.0, weight=1.0):
-    """τ of the table in algorithms.md §1."""
+    """τ of each rule."""
     norm = 1 + (v @ v) ** 2
     loss = max(p, 0.0)
     if rule == "pa":
@@ -77,7 +77,7 @@ def passive_aggressive(
 
 
 def mixture(run: Run, kind, number=0):
-    """How much each hypothesis counts in an average (algorithms.md §9); they sum to 1."""
+    """How much each hypothesis counts in an average; they sum to 1."""
     ages = np.array(run.used, dtype=float)
     n = len(ages)
     weights = {

@@ -1,4 +1,4 @@
-"""OASIS and AROMA, one triplet at a time (algorithms.md §3, §9)."""
+"""OASIS and AROMA, one triplet at a time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Which hypothesis to hand out: the last, or an average over those met on the way.
 
 A hypothesis lives from one update to the next; its age is the number of rounds it was used in,
-the one that ended it included. Adding weight(age) · M as it dies gives every average of
-algorithms.md §9 in one extra matrix (the mean over rounds is weight = age), and inside a block all
+the one that ended it included. Adding weight(age) · M as it dies gives every average in
+one extra matrix (the mean over rounds is weight = age), and inside a block all
 of them are one more product of rank B: the m-th of them is the state M after the block minus the
 updates that came later. Only the suffix average remembers single updates, as vectors, not
 matrices.

@@ -85,7 +85,7 @@ def _dense(vectors: Matrix, dtype: DTypeLike) -> Array:
 
 
 def pair_difference(pairs: Pairs) -> Directions:
-    """G = −y v vᵀ with offset y: the constraint y (b − vᵀMv) ≥ 1 of a pair (algorithms.md §1)."""
+    """G = −y v vᵀ with offset y: the constraint y (b − vᵀMv) ≥ 1 of a pair."""
     return pair_directions(differences(pairs.X, pairs.left, pairs.right), pairs)
 
 
@@ -125,7 +125,7 @@ def pair_directions(V: Matrix, pairs: Pairs) -> Directions:
 
 
 def triplet_ranking(triplets: Triplets, margin: float) -> Directions:
-    """G = q pᵀ, p = p⁺ − p⁻: the constraint qᵀWp ≥ margin of a triplet (algorithms.md §3)."""
+    """G = q pᵀ, p = p⁺ − p⁻: the constraint qᵀWp ≥ margin of a triplet."""
     n = len(triplets)
     ones = np.ones(n)
     # Nothing can be learned where q or p is zero, as when p⁺ and p⁻ are the same: weight 0.

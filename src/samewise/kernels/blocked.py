@@ -5,7 +5,7 @@ Inside a block with start state M₀ the scores obey
     v_jᵀ M_j v_j = v_jᵀ M₀ v_j + Σ_{i<j} τ_i sign_i (v_i·v_j)²,
 
 so one product with M₀, one Gram matrix, a scalar recursion and one update of rank B do the work
-of B passes over the matrix (algorithms.md §10). The symmetric matrix lives in the lower triangle
+of B passes over the matrix. The symmetric matrix lives in the lower triangle
 of a C-ordered array T, so that T.T is what Fortran's BLAS calls an upper triangle. All products go
 through SciPy's BLAS, which is also the one numba calls: two libraries would mean two thread pools.
 """

@@ -324,7 +324,7 @@ def factored_block(
     """f-AROMA for a block at once, with the trajectory of the loop.
 
     With Y = L Λ₀, Z = R Ω₀, A = Y Lᵀ and D = Z Rᵀ, an update at t changes what later examples see
-    by rank-one terms in A, D and the scores (algorithms.md §10), so that the walk needs no product
+    by rank-one terms in A, D and the scores, so that the walk needs no product
     with a matrix. The vectors Λ_t q_t of those that updated solve (I + N) X = Y, N strictly lower
     with N_jk = down_k A_kj, because Λ_t = Λ₀ − Σ_{k<t} down_k x_k x_kᵀ; likewise for Ω.
 

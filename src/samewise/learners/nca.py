@@ -28,15 +28,6 @@ __all__ = ["NCA"]
 PATIENCE = 2
 """Iterations in a row that hardly lower the loss before the end."""
 
-PART = 4
-"""One in so many points are learned from first."""
-
-ENOUGH = 200
-"""Points at least that are."""
-
-ROUGH = 1e-2
-"""That ends when an iteration lowers the loss by no more than this part."""
-
 NEIGHBORS = 3
 """k of the held-out error."""
 
@@ -234,7 +225,11 @@ class NCA(BatchLearner):
             L = where.coordinates(L)
         else:
             r = self.n_components or self.n_features_in_
-            L = where.principal(r) if self.init == "pca" else learned_from_a_part(points, where, r)
+            L = (
+                where.principal(r)
+                if self.init == "pca"
+                else start(points, where, r, lambda some, L: some.sum(L, expected_errors)[0])
+            )
         lbfgs = LBFGS(lambda L: value(*points.sum(L, expected_errors)))
         now = value(*points.sum(L, expected_errors))
         small, self.converged_ = 0, False
@@ -259,20 +254,3 @@ class NCA(BatchLearner):
         watch.say()
         self._keep(components.astype(dtype))
         self.loss_, self.n_iter_, self.history_ = loss, len(watch.rows), watch.history
-
-
-def learned_from_a_part(points: SoftNeighbors, where: Coordinates, n_components: int) -> Matrix64:
-    """The best start, or what some of the points lead to from there, if it is good for others."""
-    L = start(points, where, n_components, lambda some, L: some.sum(L, expected_errors)[0])
-    if len(points.X) < PART * ENOUGH:
-        return L
-    part = points.every(PART)
-    lbfgs = LBFGS(lambda L: value(*part.sum(L, expected_errors)))
-    onward, now = L, value(*part.sum(L, expected_errors))
-    while (step := lbfgs.step(onward, now)) is not None:
-        fell = now.loss - step[1].loss
-        onward, now = step
-        if fell <= ROUGH * max(now.loss, 1.0):
-            break
-    others = points.every(PART, 1)
-    return min(onward, L, key=lambda L: others.sum(L, expected_errors)[0])

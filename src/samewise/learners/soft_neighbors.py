@@ -143,11 +143,11 @@ class SoftNeighbors:
         G = (X.T @ (X * (C / 2)[:, None] - WX)).astype(np.float64)
         return loss, -(G + G.T)
 
-    def every(self, step: int, first: int = 0) -> SoftNeighbors:
+    def every(self, step: int) -> SoftNeighbors:
         """The problem of one in so many points."""
         known = self.classes.sizes
-        classes = Classes(np.repeat(np.arange(len(known)), known)[first::step], len(known))
-        return SoftNeighbors(np.ascontiguousarray(self.X[first::step]), classes, self.workers)
+        classes = Classes(np.repeat(np.arange(len(known)), known)[::step], len(known))
+        return SoftNeighbors(np.ascontiguousarray(self.X[::step]), classes, self.workers)
 
     def _products(
         self, Z: Array, R: Array, B: Array, rule: Rule

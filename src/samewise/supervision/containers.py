@@ -132,7 +132,7 @@ class Pairs:
         strategy : {"balanced", "random", "nearest"}
             "balanced": half similar, half dissimilar. "random": uniformly from all pairs.
             "nearest": for each example its `n_neighbors` nearest of its own class and as many
-            of the others, in the order of the examples (algorithms.md §2); `n_pairs` then keeps a
+            of the others, in the order of the examples; `n_pairs` then keeps a
             random part.
         n_neighbors : int
             For "nearest": neighbors of each kind.
@@ -301,8 +301,8 @@ class Triplets:
         """Triplets drawn from labeled examples.
 
         The anchor is uniform over the examples whose class has another member, the positive
-        uniform over the rest of its class, the negative uniform over the other classes
-        (algorithms.md §3) or semi-hard.
+        uniform over the rest of its class, the negative uniform over the other classes, or
+        semi-hard.
 
         A learner soon ranks most random negatives right. Semi-hard ones (Schroff et al., FaceNet,
         2015) teach more for longer, above all if they are drawn again, between calls of
