@@ -45,10 +45,11 @@ def write(out: Path, split: Split, plan: Plan) -> None:
     A, B = principal(*inputs, plan.n_components)
     maps = all_maps(A, labels[0], plan.ranks)
     baseline = knn_error(inputs, labels)
-    errors = [{"dimensions": inputs[0].shape[1], "method": "none", "error": baseline}]
+    # Rounded as the file has them, so that the picture can be drawn from the file as well.
+    errors = [{"dimensions": inputs[0].shape[1], "method": "none", "error": round(baseline, 6)}]
     for (method, r), L in maps.items():
         error = knn_error((A @ L.T, B @ L.T), labels)
-        errors.append({"dimensions": r, "method": method, "error": error})
+        errors.append({"dimensions": r, "method": method, "error": round(error, 6)})
     write_csv(out / "fig13_dimensions.csv", errors)
     with threadpool_limits(1):
         search = search_times(inputs, A, B, maps, plan)

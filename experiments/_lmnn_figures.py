@@ -13,7 +13,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from experiments import _lmnn_dimensions
 from experiments._common import Rows, plots, save_figure, write_csv
 from experiments._lmnn_data import SETS, Split
-from samewise import KNNClassifier, Mahalanobis
+from samewise import MMC, RCA, KNNClassifier, Mahalanobis
 from samewise._typing import Array, Indices
 from samewise.datasets import make_concentric_circles, make_zebra_stripes
 from samewise.decide import vote
@@ -62,8 +62,8 @@ def zebra(out: Path, n: int) -> None:
     _scatter(left, X, y)
     at = X.mean(axis=0)
     for n, row in enumerate(rows[1:]):
-        ends = at + np.outer([-1, 1], [(70 - 12 * n) * row["x"], 22 * row["y"]])
-        left.plot(*ends.T, linewidth=5 - n, color=f"C{n + 4}", label=row["method"])
+        ends = at + np.outer([-1, 1], [(70 - 9 * n) * row["x"], 22 * row["y"]])
+        left.plot(*ends.T, linewidth=6 - n, color=f"C{n + 4}", label=row["method"])
     left.legend(loc="lower center", fontsize="small", ncols=2)
     left.set_title("dominant axes")
     for panel, method in zip(others, ("Euclidean", "LMNN"), strict=True):
@@ -83,6 +83,8 @@ def zebra_maps(X: Array, y: Indices) -> dict[str, Array]:
         "LDA": lda.scalings_[:, :1].T,
         "NCA": nca.fit(X, y).components_,
         "LMNN": LMNN(1).fit(X, y).components_,
+        "RCA": RCA().fit(X, y).components_,
+        "MCC": MMC(random_state=0).fit(X, y).components_,
     }
 
 

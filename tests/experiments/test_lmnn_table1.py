@@ -131,6 +131,33 @@ def test_learning_finds_the_column_that_matters(toys):
     assert len(several) == lmnn_table1.N_PASSES
 
 
+def test_methods_to_compare_with_are_parts_of_their_own(toys):
+    split = toy()
+    euclidean = lmnn_table1.without_learning("wine", 0, split).values["PCA"]
+    for row in ("RCA", "MCC", "NCA"):
+        result = lmnn_table1.PARTS[row]("wine", 0, split)
+        assert list(result.values) == list(result.seconds) == [row]
+        assert result.values[row] < euclidean - 10
+
+
+def test_methods_are_run_where_the_paper_has_them():
+    assert set(lmnn_table1.PARTS) - set(lmnn_table1.parts_of("mnist")) == {"MCC", "NCA"}
+    for name in ("bal", "oFaces", "wine", "iris"):
+        assert lmnn_table1.parts_of(name) == list(lmnn_table1.PARTS)
+    assert all("RCA" in lmnn_table1.parts_of(name) for name in SETS)
+
+
+def test_a_new_row_leaves_the_others_as_they_are(tmp_path, toys):
+    records = Records(tmp_path)
+    lmnn_table1.fill(records, "wine", 2, 1, ("plain", "svm"))
+    path = tmp_path / "records" / "wine.csv"
+    before = path.read_text(encoding="utf-8").splitlines()
+    lmnn_table1.fill(records, "wine", 2, 1, ("plain", "svm", "RCA"))
+    after = path.read_text(encoding="utf-8").splitlines()
+    assert [line for line in after if ",RCA," not in line] == before
+    assert len(after) == len(before) + 2
+
+
 def test_a_pass_over_mapped_inputs_is_a_further_pass():
     A, a = toy(1).train
     first = LMNN(tol=1e-6).fit(A, a)
@@ -164,6 +191,9 @@ def test_tables_have_the_papers_numbers_beside_ours(tmp_path):
     assert "21.00 (25.00)" in text
     assert "Not run, or not on all splits: mnist; " in text
     assert "LMNN (2 of 100 splits)" in text
+    assert _lmnn_report.missing({"letters": {"LMNN": [1.0] * 10}})[2].startswith(
+        "letters: Euclidean, PCA, LDA, RCA, LMNN after LDA"
+    )
     assert "`LMNN` against `PCA`: better on 1 (wine)" in text
     # 9.25 is more than two standard errors (0.25) above 8.72.
     assert "not on 1 (wine 9.25 for 8.72)" in text
