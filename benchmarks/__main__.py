@@ -73,6 +73,7 @@ def main(chosen: list[str]) -> None:
         "sila": [
             ("SiLA, an epoch of letter", sila.run_epoch),
             ("SiLA, µs an example with a pool", sila.run_pools),
+            ("eSiLA, A ⪰ 0 after every step", sila.run_projected),
             ("gCosLA, A ⪰ 0 after every step", sila.run_cosine),
         ],
         "rbs": [("RBS, sRBS and Relief, 20 000 × 57", rbs.run)],

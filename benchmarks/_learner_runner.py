@@ -1,8 +1,9 @@
 """Runs one learner of one package on one problem, in a process and an environment of its own.
 
 `python _learner_runner.py PACKAGE METHOD IN.npz OUT.npz`. The input has X, y and what the method
-asks for: left, right and sign of pairs, bounds, gamma, chunklets, max_iter; for samewise also the
-aim, an objective to stop at, and repeats. Nothing of samewise is imported unless that is what runs.
+asks for: left, right and sign of pairs, bounds, gamma, chunklets, max_iter and repeats; for
+samewise also the aim, an objective to stop at. Nothing of samewise is imported unless that is what
+runs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-Fit = Callable[[], np.ndarray]
+Fit = Callable[[], tuple[np.ndarray, object]]
+"""Returns L, and whether the run ended by its own rule; None if that is not known."""
 
 
 def memory(field: str) -> float:
@@ -34,76 +36,87 @@ def measured(fit: Fit) -> dict[str, object]:
         Path("/proc/self/clear_refs").write_text("5")
     before = memory("VmRSS")
     wall, cpu = time.perf_counter(), time.process_time()
-    components = fit()
+    components, finished = fit()
     return {
         "seconds": time.perf_counter() - wall,
         "cpu": time.process_time() - cpu,
         "mib": memory("VmHWM") - before,
         "components": components,
+        "finished": {True: "yes", False: "no", None: ""}[finished],
     }
 
 
 def metric_learn(method: str, given: dict[str, np.ndarray]) -> Fit:
     import metric_learn as package
 
-    X, limit = given["X"], int(given["max_iter"])
-    pairs = np.column_stack([given["left"], given["right"]])
+    limit = int(given["max_iter"])
     if method == "RCA":
-        return lambda: package.RCA().fit(X, given["chunklets"]).components_
+        return lambda: (package.RCA().fit(given["X"], given["chunklets"]).components_, True)
     if method == "NCA":
-        return lambda: package.NCA(max_iter=limit).fit(X, given["y"]).components_
-    if method == "ITML":
-        itml = package.ITML(gamma=float(given["gamma"]), max_iter=limit, preprocessor=X)
-        bounds = given["bounds"].copy()
-        return lambda: itml.fit(pairs, given["sign"], bounds=bounds).components_
-    mmc = package.MMC(max_iter=limit, preprocessor=X)
-    return lambda: mmc.fit(pairs, given["sign"]).components_
+        told, more = (given["X"], given["y"]), {}
+        learner = package.NCA(max_iter=limit)
+    else:
+        told = np.column_stack([given["left"], given["right"]]), given["sign"]
+        more = {"bounds": given["bounds"].copy()} if method == "ITML" else {}
+        options = {"gamma": float(given["gamma"])} if method == "ITML" else {}
+        learner = getattr(package, method)(max_iter=limit, preprocessor=given["X"], **options)
+
+    def fit() -> tuple[np.ndarray, object]:
+        learner.fit(*told, **more)
+        return learner.components_, bool(learner.n_iter_ < limit - 1)
+
+    return fit
 
 
 def scikit_learn(method: str, given: dict[str, np.ndarray]) -> Fit:
     from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-    nca = NeighborhoodComponentsAnalysis(max_iter=int(given["max_iter"]), random_state=0)
-    return lambda: nca.fit(given["X"], given["y"]).components_
+    limit = int(given["max_iter"])
+    nca = NeighborhoodComponentsAnalysis(max_iter=limit, random_state=0)
+
+    def fit() -> tuple[np.ndarray, object]:
+        nca.fit(given["X"], given["y"])
+        return nca.components_, bool(nca.n_iter_ < limit)
+
+    return fit
 
 
 def mlpack(method: str, given: dict[str, np.ndarray]) -> Fit:
     import mlpack as package
 
     options = {"optimizer": "lbfgs", "max_iterations": int(given["max_iter"]), "seed": 1}
-    return lambda: package.nca(given["X"], labels=given["y"], **options)["output"]
+    return lambda: (package.nca(given["X"], labels=given["y"], **options)["output"], None)
 
 
 def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
-    """Up to the aim, or as far as the learner comes."""
+    """Up to the aim; without one (NaN), as far as the defaults go."""
     from samewise import ITML, MMC, NCA, RCA, Pairs
 
-    aim = float(given["aim"])
-    X, y = given["X"], given["y"]
-    pairs = Pairs(X, given["left"], given["right"], given["sign"])
+    X, aim = given["X"], float(given["aim"])
     if method == "RCA":
-        return lambda: RCA().fit(X, chunklets=given["chunklets"]).components_
+        return lambda: (RCA().fit(X, chunklets=given["chunklets"]).components_, True)
+    pairs = Pairs(X, given["left"], given["right"], given["sign"])
     if method == "NCA":
-        nca = NCA(callback=lambda info: info["loss"] <= aim)
-        return lambda: nca.fit(X, y).components_
-    if method == "ITML":
-        bounds = tuple(given["bounds"])
-        itml = ITML(float(given["gamma"]), bounds=bounds, tol=1e-9, max_iter=10**6)
-        itml.set_params(callback=lambda info: info["loss"] <= aim)
-        return lambda: itml.fit(pairs).components_
-    mmc = MMC(tol=1e-7, callback=lambda info: info["objective"] >= aim)
-    return lambda: mmc.fit(pairs).components_
+        told, learner = (X, given["y"]), NCA()
+    elif method == "ITML":
+        told, learner = (pairs,), ITML(float(given["gamma"]), bounds=tuple(given["bounds"]))
+    else:
+        told, learner = (pairs,), MMC()
+    if not np.isnan(aim):
+        learner.set_params(
+            callback=lambda info: (
+                info["objective"] >= aim if method == "MMC" else info["loss"] <= aim
+            )
+        )
+        if method != "NCA":
+            learner.set_params(tol=1e-7, max_iter=10**5)
+    return lambda: (learner.fit(*told).components_, True)
 
 
-def part(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def part(method: str, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """A small problem: compiles, or loads what was compiled before."""
-    n = 300
-    few = {**given, "X": given["X"][:n], "y": given["y"][:n], "aim": np.array(np.nan)}
-    inside = (given["left"] < n) & (given["right"] < n)
-    for name in ("left", "right", "sign"):
-        few[name] = given[name][inside]
-    few["chunklets"] = np.arange(n) // 100
-    return few
+    names = ("X", "y") if method == "NCA" else ("left", "right", "sign")
+    return {**given, "aim": np.array(np.nan), **{name: given[name][:300] for name in names}}
 
 
 def main(package: str, method: str, source: str, destination: str) -> None:
@@ -116,12 +129,15 @@ def main(package: str, method: str, source: str, destination: str) -> None:
     given = dict(np.load(source))
     warnings.simplefilter("ignore")
     if package == "samewise":
-        samewise(method, part(given))()
+        samewise(method, part(method, given))()
     fits = [measured(run(method, given)) for _ in range(int(given["repeats"]))]
     found = {name: np.median([fit[name] for fit in fits]) for name in ("seconds", "cpu")}
     # What a first run leaves behind is used again by the next.
     found["mib"] = fits[0]["mib"]
-    np.savez(destination, components=fits[-1]["components"], **found)
+    if package == "samewise":
+        found["whole"] = measured(run(method, given | {"aim": np.array(np.nan)}))["cpu"]
+    last = {name: fits[-1][name] for name in ("components", "finished")}
+    np.savez(destination, **last, **found)
 
 
 if __name__ == "__main__":
