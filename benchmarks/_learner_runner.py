@@ -95,13 +95,12 @@ def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
     X, aim = given["X"], float(given["aim"])
     if method == "RCA":
         return lambda: (RCA().fit(X, chunklets=given["chunklets"]).components_, True)
-    pairs = Pairs(X, given["left"], given["right"], given["sign"])
     if method == "NCA":
         told, learner = (X, given["y"]), NCA()
-    elif method == "ITML":
-        told, learner = (pairs,), ITML(float(given["gamma"]), bounds=tuple(given["bounds"]))
     else:
-        told, learner = (pairs,), MMC()
+        told = (Pairs(X, given["left"], given["right"], given["sign"]),)
+        bounds = tuple(given["bounds"])
+        learner = ITML(float(given["gamma"]), bounds=bounds) if method == "ITML" else MMC()
     if not np.isnan(aim):
         learner.set_params(
             callback=lambda info: (

@@ -15,12 +15,8 @@ from samewise.learners.closed import centered, differences_within
 from samewise.learners.differences import Differences
 from samewise.learners.itml import ITML
 from samewise.learners.lego import LEGO
-from samewise.learners.lmnn.points import Classes
-from samewise.learners.lmnn.workers import Workers
 from samewise.learners.mmc import MMC
-from samewise.learners.nca import expected_errors, learned_from_a_part
 from samewise.learners.rca import RCA
-from samewise.learners.soft_neighbors import Coordinates, SoftNeighbors, start
 
 
 @pytest.fixture
@@ -89,22 +85,6 @@ def test_memory_is_less_than_that_of_the_data():
     assert peak(lambda: RCA().fit(X, chunklets=chunklets)) < X.nbytes / 2
     assert peak(lambda: ITML(bounds=(9.0, 90.0), tol=1.0, gamma=1e-3).fit(pairs)) < X.nbytes
     assert peak(lambda: MMC(tol=0.5).fit(pairs)) < 2 * X.nbytes
-
-
-def test_what_a_part_of_the_points_teaches_is_a_better_start():
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(4), 250)
-    X = rng.normal(size=(1000, 10)) * np.linspace(1, 4, 10)
-    X[:, 0] += 2 * y
-    classes = Classes(y, 4)
-    where = Coordinates(X, classes)
-    points = SoftNeighbors(where.rows, classes, Workers(1, None))
-
-    def loss(some, L):
-        return some.sum(L, expected_errors)[0]
-
-    plain, learned = start(points, where, 10, loss), learned_from_a_part(points, where, 10)
-    assert loss(points, learned) < 0.9 * loss(points, plain)
 
 
 def test_lego_with_awkward_pairs(labeled):
