@@ -29,12 +29,14 @@ class Set:
     n_folds: int = 5
     large: bool = False
     """Whether learners get the short lists of parameters."""
+    largest: bool = False
+    """Whether lists are shorter still, and features are float32."""
 
 
 SETS = {
     "Soybean": Set("soybean_small"),
     "Iris": Set("iris"),
-    "Letter": Set("letter", drawn=1300, large=True),
+    "Letter": Set("letter", n_folds=2, large=True, largest=True),
     "Balance": Set("balance_scale"),
     "Wine": Set("wine"),
     "Ionosphere": Set("ionosphere"),
@@ -44,7 +46,7 @@ SETS = {
     "German": Set("german_numeric"),
     "Heart": Set("heart_statlog"),
     "Yeast": Set("yeast", large=True),
-    "Magic": Set("magic04", drawn=5000, large=True),
+    "Magic": Set("magic04", large=True, largest=True),
     "Spambase": Set("spambase", large=True),
     "Musk-1": Set("musk1", large=True),
     "Sonar": Set("sonar"),
@@ -71,7 +73,8 @@ def examples(name: str) -> tuple[Array, Indices]:
     if this.drawn is not None:
         kept, _ = train_test_split(rows, train_size=this.drawn, stratify=y[rows], random_state=0)
         rows = np.sort(kept)
-    return X[rows], y[rows]
+    X = X[rows].astype(np.float32 if this.largest else X.dtype)
+    return X, y[rows]
 
 
 def _documents(texts: tuple[str, ...]) -> Array:

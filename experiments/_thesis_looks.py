@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments._common import plots, save_figure, write_csv
 from experiments._thesis_data import examples
-from experiments._thesis_runs import GAMMA
+from experiments._thesis_learners import GAMMA
 from samewise import Form, Index, Pairs
 from samewise._typing import Array, Indices
 from samewise.decide import KNNClassifier
@@ -39,13 +40,20 @@ def present(out: Path) -> bool:
 
 def compute(out: Path, names: Sequence[str]) -> None:
     """The files `looks.csv` and `rapidity.csv`, and figure 5.7, which is about Wine."""
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", SamewiseWarning)
+    with calmly():
         write_csv(out / LOOKS, [look(name) for name in names])
         few = [name for name in names if len(examples(name)[1]) < FEW]
         curves = [row for name in few for row in rapidity(name)]
     write_csv(out / CURVES, curves)
     _figure(out / FIGURE, [row for row in curves if row["set"] == "Wine"])
+
+
+@contextmanager
+def calmly() -> Iterator[None]:
+    """With one BLAS thread, and without a warning for each class that is small."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", SamewiseWarning)
+        yield
 
 
 def look(name: str) -> dict[str, Any]:

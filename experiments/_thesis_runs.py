@@ -1,4 +1,4 @@
-"""Learners of `thesis`, the lists their parameters are chosen from, and what was measured."""
+"""The runs of `thesis`, and the records of what was measured."""
 
 from __future__ import annotations
 
@@ -14,73 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from experiments._thesis_data import SETS, examples, n_classes
-from samewise.decide import KNNClassifier
+from experiments._thesis_learners import Once, learner
 from samewise.exceptions import SamewiseWarning
-from samewise.forms import Form, NormalizedBilinear
-from samewise.learners.gcosla import GCosLA
-from samewise.learners.lmnn import LMNN
-from samewise.learners.rbs import RBS
-from samewise.learners.relief import Relief
-from samewise.learners.sila import SiLA
-from samewise.learners.srbs import SRBS
 from samewise.protocols import double_cross_validation
-
-GAMMA = 0.1
-WIDE = 200
-K = {"n_neighbors": [1, 3]}
-RULE_K = {"rule__n_neighbors": [1, 3]}
-
-
-def learner(method: str, large: bool, d: int) -> tuple[Any, dict[str, list[Any]]]:
-    """The learner, and what is chosen by validation."""
-    if method.startswith("centered "):
-        return centered(method.removeprefix("centered "), d)
-    strengths = {"beta": [0.1, 1.0, 10.0], "regularization": [1e-3] if large else [1e-4, 1e-2]}
-    few = {"max_iter": 100} if large else {}
-    steps: dict[str, list[Any]] = {"n_epochs": [5, 50], "average": ["survival", ("suffix", 10)]}
-    pairs: dict[str, list[Any]] = {
-        "beta": [GAMMA, -GAMMA],
-        "n_passes": [1, 3],
-        "average": ["uniform", ("suffix", 100)],
-    }
-    if large:
-        steps = {"n_epochs": [2, 10]}
-        pairs = {"beta": [GAMMA, -GAMMA]}
-    structures = {"structure": ["full", "diagonal"]}
-    impostors: int | str = "exact"
-    if d >= WIDE:
-        structures, steps, impostors = {}, {"n_epochs": [2]}, 100
-    similarity = {"form": "similarity", "psd": False}
-    known: dict[str, tuple[Any, dict[str, list[Any]]]] = {
-        "Euclidean": (None, K),
-        "cosine": (NormalizedBilinear(np.eye(d)), K),
-        "SiLA": (SiLA(impostors=impostors), K | structures | steps),
-        "gCosLA": (GCosLA(GAMMA, n_pairs=5000 if large else None, shuffle=True), RULE_K | pairs),
-        "RELIEF": (Relief(**similarity), K),
-        "RBS": (RBS(), K),
-        "sRBS": (SRBS(**few), K | strengths),
-        "RELIEF-PSD": (Relief(**similarity | {"psd": True}), K),
-        "RBS-PSD": (RBS(psd=True), K),
-        "sRBS-PSD": (SRBS(psd=True, **few), K | strengths),
-        "RBS diagonal": (RBS(structure="diagonal"), K),
-        "LMNN": (LMNN(3), RULE_K),
-        "SVM": (SVC(max_iter=10**6), {"kernel": ["linear", "rbf"], "C": [0.1, 1.0, 10.0, 100.0]}),
-    }
-    return known[method]
-
-
-def centered(method: str, d: int) -> tuple[Any, list[dict[str, list[Any]]]]:
-    """The same for features from which the mean of the learning part is taken away."""
-    metric, _ = learner(method, False, d)
-    names = ["n_neighbors"] if isinstance(metric, Form) else ["n_neighbors", "metric__n_neighbors"]
-    grid = [{f"knnclassifier__{name}": [k] for name in names} for k in (1, 3)]
-    return make_pipeline(StandardScaler(with_std=False), KNNClassifier(metric)), grid
 
 
 class Key(NamedTuple):
@@ -115,10 +54,16 @@ class Outcome(NamedTuple):
         return float(self.accuracies.std(ddof=1))
 
 
+def measure_all(out: Path, wanted: Sequence[Key]) -> list[tuple[Key, Outcome, float]]:
+    """Some runs, one after the other; what is learned for the first serves the others."""
+    Once.learned.clear()
+    return [measure(out, one) for one in wanted]
+
+
 def measure(out: Path, wanted: Key) -> tuple[Key, Outcome, float]:
     """One run; what is finished of it is kept in `out` while it lasts."""
     X, y = examples(wanted.name)
-    model, grid = learner(wanted.method, SETS[wanted.name].large, X.shape[1])
+    model, grid = learner(wanted.method, wanted.name, X)
     path = out / "unfinished" / ("-".join(wanted).replace(" ", "_") + ".run")
     path.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from experiments._thesis_data import DIMENSIONS, SETS, examples, n_classes
-from experiments._thesis_paper import ACCURACIES, ERRORS, MARKS, MULTICLASS
+from experiments._thesis_paper import ACCURACIES, ERRORS, MARKS, MEANT, MULTICLASS
 from experiments._thesis_runs import Key, Outcome, key
 from samewise.scores import s_test
 
@@ -18,7 +18,7 @@ Which = tuple[str, str]
 Row = dict[str, Any]
 
 RULES = {"knn": "kNN", "sknn": "SkNN"}
-COMPARED = ("Euclidean", "LMNN", "cosine", "gCosLA", "SiLA")
+SIMILARITIES = ("cosine", "gCosLA", "SiLA")
 
 
 class Results:
@@ -76,7 +76,7 @@ def overview(results: Results) -> list[Row]:
     """The sets."""
     rows: list[Row] = []
     for name in results.sets:
-        row: Row = {"set": name, "classes": n_classes(name)}
+        row: Row = {"set": name, "classes": n_classes(name), "folds": SETS[name].n_folds}
         if name == "News":
             # Without reducing all documents again.
             row |= {"examples": SETS[name].drawn, "features": DIMENSIONS}
@@ -166,43 +166,53 @@ def multiclass(results: Results) -> list[Row]:
     rows = []
     for name, values in MULTICLASS.items():
         found = {method: results.get(name, method, mode="multiclass") for method in values}
-        if not all(found.values()):
+        if not any(found.values()):
             continue
         row: Row = {"set": name}
         for method, value in values.items():
-            row[method] = shown(found[method])
+            row[method] = shown(found[method]) if found[method] else ""
             row[f"{method}, thesis"] = f"{value:.3f}"
         rows.append(row)
     return rows
 
 
 def errors(results: Results) -> dict[str, dict[str, Outcome]]:
-    """Of Tables 5.22 and 5.23: the outcomes of all methods, by set."""
-    found = {
-        name: {method: results.get(name, method, mode="multiclass") for method in COMPARED}
-        for name in ERRORS
-    }
-    return {name: row for name, row in found.items() if all(row.values())}
+    """Of Tables 5.22 and 5.23: the outcomes of the methods that were run, by set."""
+    found = {}
+    for name, printed in ERRORS.items():
+        row = {method: results.get(name, method, mode="multiclass") for method in printed}
+        if row["SiLA"] and row["LMNN"]:
+            found[name] = {method: outcome for method, outcome in row.items() if outcome}
+    return found
 
 
-def error_table(results: Results) -> list[Row]:
-    """Tables 5.22 and 5.23: errors in percent."""
-    rows = []
-    for name, found in errors(results).items():
-        row: Row = {"set": name}
-        for method, outcome in found.items():
-            row[method] = f"{100 * (1 - outcome.mean):.1f} ± {100 * outcome.std:.1f}"
-            row[f"{method}, thesis"] = f"{ERRORS[name][method]:.1f}"
-        rows.append(row)
-    return rows
+def error_tables(results: Results) -> list[list[Row]]:
+    """Tables 5.22 and 5.23: errors in percent, of distances and of similarities."""
+    tables = []
+    for similar in (False, True):
+        rows: list[Row] = []
+        for name, found in errors(results).items():
+            row: Row = {"set": name}
+            for method, value in ERRORS[name].items():
+                if (method in SIMILARITIES) == similar:
+                    row[method] = _percent(found[method]) if method in found else ""
+                    row[f"{method}, thesis"] = f"{value:.1f}"
+            rows.append(row)
+        tables.append(rows)
+    return tables
+
+
+def _percent(outcome: Outcome) -> str:
+    return f"{100 * (1 - outcome.mean):.1f} ± {100 * outcome.std:.1f}"
 
 
 def ranking(results: Results) -> list[Row]:
-    """Table 5.24 for the methods that are here."""
+    """Table 5.24, for the methods that were run."""
     rows = []
     for name, found in errors(results).items():
         ours = _order({method: 1 - outcome.mean for method, outcome in found.items()})
-        rows.append({"set": name, "ours": ours, "thesis": _order(ERRORS[name])})
+        theirs = _order({method: MEANT[name][method] for method in found})
+        rows.append({"set": name, "ours": ours, "thesis": theirs})
     return rows
 
 
