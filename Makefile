@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: demo test check check-browser format bench experiments docs wheel clean
+.PHONY: demo test coverage check check-browser format bench experiments docs wheel clean
 
 demo: $(INSTALLED)
 	$(BIN)/python -m demo
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest
+
+coverage: $(INSTALLED)
+	$(BIN)/python -m pytest --cov=samewise --cov-report=term:skip-covered
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .
