@@ -17,9 +17,9 @@ from sklearn.utils import check_array
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files import container
-from samewise.files.state import Saved
+from samewise.files.state import Saved, State
 from samewise.forms import Form, MultiMetric
-from samewise.forms.base import KINDS
+from samewise.forms.files import form_state, restored_form
 from samewise.kernels.pairwise import row_slices
 
 __all__ = [
@@ -181,24 +181,15 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; an older one there is replaced whole or not at all."""
-        of_form, params = self.form._state()
-        if any(callable(value) for value in params.values()):
-            raise InvalidInputError(
-                f"A {type(self.form).__name__} made of a callable cannot be saved; use a named one."
-            )
-        arrays: dict[str, NDArray[Any]] = {f"form.{n}": values for n, values in of_form.items()}
+        state = State({"seen": self.seen}, {name: getattr(self, name) for name in _VALUES})
         for name in ("mean", "scale"):
             if getattr(self, name) is not None:
-                arrays[name] = getattr(self, name)
+                state.arrays[name] = getattr(self, name)
         if self.feature_names is not None:
             # As an array: a header has no room for many names.
-            arrays["feature_names"] = _bytes_of(list(self.feature_names))
-        arrays["seen"] = self.seen
-        values = {
-            "form": {"kind": self.form.kind, "params": params},
-            **{name: getattr(self, name) for name in _VALUES},
-        }
-        container.write(path, MODEL, arrays, values, owner="Model")
+            state.arrays["feature_names"] = _bytes_of(list(self.feature_names))
+        state.add("form", form_state(self.form))
+        container.write(path, MODEL, state.arrays, state.values, owner="Model")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -314,14 +305,8 @@ def model_of(content: container.Content) -> Model:
 
 def _restored(content: container.Content) -> dict[str, Any]:
     with content.making("Model"):
-        of_form = {
-            name.removeprefix("form."): values
-            for name, values in content.arrays.items()
-            if name.startswith("form.")
-        }
-        rest = {name: v for name, v in content.arrays.items() if not name.startswith("form.")}
-        saved = Saved(rest, content.params)
-        form = _form(saved.value("form"), of_form)
+        saved = Saved(content.arrays, content.params)
+        form = restored_form(saved.part("form"))
         found: dict[str, Any] = {"form": form}
         for name in ("mean", "scale"):
             found[name] = saved.array(name, None) if saved.has(name) else None
@@ -345,15 +330,6 @@ _KINDS: dict[str, Any] = {
     "threshold": (float, int, type(None)),
     "versions": dict,
 }
-
-
-def _form(described: Any, arrays: dict[str, NDArray[Any]]) -> Form:
-    if not isinstance(described, dict) or described.keys() != {"kind", "params"}:
-        raise InvalidInputError("it describes no form")
-    kind, params = described["kind"], described["params"]
-    if not isinstance(kind, str) or kind not in KINDS or not isinstance(params, dict):
-        raise InvalidInputError(f"it holds a form of the unknown kind {kind!r}")
-    return KINDS[kind]._restore(arrays, params)
 
 
 def _names(saved: Saved) -> tuple[str, ...]:

@@ -442,7 +442,8 @@ def test_paths_may_be_texts(path):
 
 
 def test_loading_reads_only_known_names():
-    assert set(files_module.__all__) == {"form_of", "load", "save_form"}
+    known = {"form_of", "form_state", "load", "restored_form", "save_form"}
+    assert set(files_module.__all__) == known
 
 
 # Imports once, then forks a writer for every line it is sent, and ends with its input.
