@@ -107,6 +107,13 @@ def test_a_picture_of_the_scores(files):
     assert (files / "scores.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_course_of_the_scores_is_shown(files):
+    shown = call(*BASIC, "--feedback", "judged.jsonl", "--every", "1").stderr
+    line = next(line for line in shown.splitlines() if "F along the stream" in line)
+    assert set(line.split()[-2]) <= set("▁▂▃▄▅▆▇█")
+    assert len(line.split()[-2]) > 1
+
+
 def test_a_saved_metric(files):
     import numpy as np
 

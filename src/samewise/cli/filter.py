@@ -131,7 +131,7 @@ def filter_documents(
         if as_json:
             typer.echo(json.dumps({"summary": summary}, ensure_ascii=False))
         else:
-            _show(summary)
+            _show(summary, report.evolution)
         if pyplot is not None:
             _draw(pyplot, report.evolution, plot)
 
@@ -235,7 +235,7 @@ def _plain(scores: dict[str, float]) -> dict[str, float | None]:
     return {name: value if np.isfinite(value) else None for name, value in scores.items()}
 
 
-def _show(summary: dict[str, Any]) -> None:
+def _show(summary: dict[str, Any], evolution: list[FilteringScores]) -> None:
     console = Console(stderr=True)
     console.print(
         f"{summary['documents']} documents, {summary['skipped']} skipped, "
@@ -252,6 +252,20 @@ def _show(summary: dict[str, Any]) -> None:
             cells = [summary[kind].get(name) for name in _SHOWN]
             scores.add_row(kind, *["" if cell is None else f"{cell:.3f}" for cell in cells])
         console.print(scores)
+        if len(evolution) > 1:
+            course = [scores.macro["f"] for scores in evolution]
+            console.print(
+                f"F along the stream, macro: {course[0]:.3f} {_bars(course)} {course[-1]:.3f}"
+            )
+
+
+def _bars(course: list[float]) -> str:
+    """A line of at most 50 bars, from 0 to the largest value."""
+    picked = [course[i] for i in np.linspace(0, len(course) - 1, min(50, len(course))).astype(int)]
+    picked = [value if np.isfinite(value) else 0.0 for value in picked]
+    most = max(picked) or 1.0
+    levels = [int(7 * value / most) for value in picked]
+    return "".join("▁▂▃▄▅▆▇█"[level] for level in levels)
 
 
 @contextmanager
