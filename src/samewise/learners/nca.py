@@ -57,7 +57,7 @@ class NCA(BatchLearner):
         Where to start: principal or discriminant directions or a map between the two, whichever
         has the least loss on a sample; L = I; the leading principal directions; or a given L. Only
         "auto" looks at the scale: it starts where the median of the squared distances to the
-        nearest neighbor is 1/4. Where distances are large, every point has but one neighbor, the
+        nearest neighbor is 1. Where distances are large, every point has but one neighbor, the
         gradient vanishes, and a run ends near where it began.
     max_iter : int, default=200
     tol : float, default=1e-5

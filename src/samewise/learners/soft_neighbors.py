@@ -39,7 +39,7 @@ FLOOR = 1e-3
 POWERS = (0.0, 0.25, 0.5)
 """Starts tried: from the given coordinates (0) to those with unit scatter within classes (1/2)."""
 
-NEAR = 0.25
+NEAR = 1.0
 """The median of the squared distances to the nearest neighbor at the start. Below, p(·|i) spreads
 over many neighbors and tells little; above, few have a say, the gradient vanishes, and runs end in
 poor minima."""
