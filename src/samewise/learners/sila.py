@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices, Matrix
-from samewise.engine.averaging import Average, RankOnes, Spec, Terms, checked_average
+from samewise.engine.averaging import RankOnes, Spec, Terms, checked_average
 from samewise.engine.history import History
 from samewise.engine.online import few_threads
 from samewise.engine.progress import Progress
@@ -28,10 +27,12 @@ from samewise.forms import Bilinear, Form, NormalizedBilinear
 from samewise.kernels import sila as kernel
 from samewise.kernels import steps
 from samewise.kernels.pairwise import dense
+from samewise.kernels.screen import screen, whitened
 from samewise.learners.base_similarity import BaseSimilarity
 from samewise.learners.labels import numbered, unchanged_before, warn_of_small_classes
 from samewise.learners.per_class import PerClass
 from samewise.learners.savable import Savable
+from samewise.learners.voted import Run, Voted
 from samewise.search import Index
 from samewise.search.margins import margins
 
@@ -387,83 +388,6 @@ class SiLA(PerClass, Savable, BaseEstimator):
         return tags
 
 
-class Run(NamedTuple):
-    """The state of the voted perceptron."""
-
-    store: Full
-    average: Voted
-    history: History
-
-    def state(self) -> State:
-        """The three of them."""
-        state = State().add("store", self.store.state())
-        return state.add("average", self.average.state()).add("history", self.history.state())
-
-    @classmethod
-    def restore(cls, saved: Saved) -> Run:
-        """The run of that state."""
-        store = Full.restore(saved.part("store"))
-        saved.check(store.dtype == np.float64, "store must be of float64")
-        average = Voted.restore(saved.part("average"), store)
-        return cls(store, average, History.restore(saved.part("history")))
-
-
-class Voted(Average):
-    """Averages as the voted perceptron counts: a hypothesis starts with one vote.
-
-    A dead one's votes are its age; the one alive has one more than the rounds it has survived.
-    """
-
-    def __init__(self, average: Spec) -> None:
-        super().__init__(average)
-        self.ages: deque[float] = deque(maxlen=max(self.number - 1, 0))
-
-    def observe(
-        self,
-        state: Any,
-        n_rounds: int,
-        rows: NDArray[np.intp],
-        thresholds: NDArray[np.float64],
-        b: float,
-        terms: Iterable[Terms],
-    ) -> None:
-        """Take in a block; a suffix also keeps the ages of the hypotheses that died in it."""
-        self.ages.extend(np.diff(rows, prepend=-1 - self.age).tolist())
-        super().observe(state, n_rounds, rows, thresholds, b, terms)
-
-    def solution(self, state: Any, b: float) -> tuple[Array, float]:
-        """The averaged matrix, given the hypothesis alive."""
-        self.age += 1
-        try:
-            return super().solution(state, b)
-        finally:
-            self.age -= 1
-
-    def _suffix(self, state: Any, b: float) -> tuple[Array, float]:
-        mean = state.copy()
-        votes = np.cumsum(self.ages)
-        total = self.age + (votes[-1] if len(votes) else 0.0)
-        for m, (_, left, right, c) in enumerate(self.recent):
-            # The hypotheses up to the m-th came before this update, and lack it.
-            mean.add(left, right, -c * votes[m] / total)
-        return mean.matrix, b
-
-    def state(self) -> State:
-        """The running sums; of a suffix also the ages."""
-        state = super().state()
-        state.arrays["ages"] = np.array(self.ages, dtype=np.float64)
-        return state
-
-    @classmethod
-    def restore(cls, saved: Saved, store: Any) -> Voted:
-        """The average of that state, beside the matrix it averages."""
-        average = cast(Voted, super().restore(saved, store))
-        ages = saved.array("ages", len(average.recent), dtypes=["float64"], empty=True)
-        saved.check(bool(np.all(ages >= 0)), "ages must not be negative")
-        average.ages.extend(ages.tolist())
-        return average
-
-
 class Neighborhoods:
     """Targets, fixed, and where impostors are looked for."""
 
@@ -490,7 +414,7 @@ class Neighborhoods:
             indptr = np.arange(n + 1) * X.shape[1]
             self._rows = indptr, np.empty(0, dtype=np.int32), np.ascontiguousarray(X).ravel()
         searched = impostors == "exact" and base.splits and not sp.issparse(X)
-        self._whitened = kernel.whitened(X) if searched else None
+        self._whitened = whitened(X) if searched else None
         self._screen: Any = None
         self.scored = 0
         self.seeds = np.full((n, k), -1, dtype=np.int64)
@@ -504,7 +428,7 @@ class Neighborhoods:
         """What the compiled loop takes of these examples, beginning with A."""
         # A new screen takes about the time in which so many rows are scored.
         if self._screen is None or self.scored > len(self.base.order):
-            self._screen, self.scored = kernel.screen(self._whitened, A), 0
+            self._screen, self.scored = screen(self._whitened, A), 0
         base, classes = self.base, self.base.labels[shown]
         own = np.column_stack([base.starts[classes], base.starts[classes + 1]])
         pool = self._pool[shown] if len(self._pool) else self._pool
