@@ -312,7 +312,7 @@ def test_ctrl_c_keeps_what_was_learned(labeled):
 def test_verbose_says_where_it_is(labeled, capsys):
     LMNN(verbose=True).fit(*labeled)
     said = capsys.readouterr().err
-    assert re.search(r"LMNN: iteration \d+, loss .* active triplets, .* candidate pairs, 0 s", said)
+    assert re.search(r"LMNN: iteration \d+, pass 1, loss \S+, active [\d,]+, candidates [\d,]+, 0 s", said)
 
 
 # Edge cases

@@ -334,7 +334,7 @@ def test_history_callback_and_stops(labeled, capsys):
     for name, values in lmnn.history_.items():
         np.testing.assert_array_equal(values, [info[name] for info in seen])
     assert seen[0]["components"].shape == (5, 5) and seen[-1]["components"].shape == (3, 5, 5)
-    assert re.search(r"iteration \d+, loss .* active triplets", capsys.readouterr().err)
+    assert re.search(r"iteration \d+, pass 2, loss \S+, active [\d,]+, candidates", capsys.readouterr().err)
     with pytest.warns(SamewiseWarning, match="has not converged to tol=1e-09 in 3 iterations"):
         short = everything(max_iter=3, tol=1e-9).fit(*labeled)
     assert not short.converged_ and short.n_iter_ == 6

@@ -206,7 +206,7 @@ def test_an_error_in_a_callback_changes_nothing(labeled):
 
 def test_it_says_how_far_it_is(labeled, capsys):
     SRBS(verbose=True, max_iter=5, tol=0.0).fit(*labeled)
-    assert "SRBS: iteration 5, cost" in capsys.readouterr().err
+    assert "SRBS: iteration 5, loss" in capsys.readouterr().err
 
 
 def test_a_minimum_that_was_not_reached_is_said(labeled):

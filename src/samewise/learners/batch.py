@@ -1,9 +1,7 @@
-"""What batch learners have in common: the gate, the watch, the result."""
+"""What batch learners have in common: the gate and the result."""
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +14,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices, Matrix
-from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
 from samewise.forms import Mahalanobis
 from samewise.kernels.pairwise import times
@@ -24,7 +21,7 @@ from samewise.learners.savable import Savable
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_pairs, is_labeled
 
-__all__ = ["Batch", "BatchLearner", "Watch"]
+__all__ = ["Batch", "BatchLearner"]
 
 MOST_SPARSE = 2**27
 """Values of a sparse matrix that is made dense."""
@@ -34,8 +31,6 @@ SINGULAR = 1e-10
 
 RIDGE = 1e-3
 """What a covariance that is singular gets on its diagonal, relative to the mean variance."""
-
-Callback = Callable[[dict[str, Any]], object] | None
 
 
 class Batch(Savable, BaseEstimator):
@@ -137,72 +132,6 @@ class BatchLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Batch):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class Watch:
-    """Sees every iteration: history, callback, progress, and reasons to stop.
-
-    Parameters
-    ----------
-    owner : str
-    fields : tuple of str
-        What an iteration is described by.
-    progress : Progress
-        Knows of Ctrl-C.
-    verbose : int or bool
-        Whether to print a line, at most once a second.
-    callback : callable or None
-        Called with a dict; stops the run if it returns true.
-    shown : str
-        What the callback is shown beside the fields.
-    """
-
-    def __init__(
-        self,
-        owner: str,
-        fields: tuple[str, ...],
-        progress: Progress,
-        verbose: int | bool,
-        callback: Callback,
-        shown: str = "components",
-    ) -> None:
-        self.shown = shown
-        self.owner, self.fields = owner, (*fields, "seconds")
-        self.progress, self.verbose, self.callback = progress, verbose, callback
-        self.rows: list[tuple[float, ...]] = []
-        self.stopped = False
-        self._start = self._said = time.monotonic()
-
-    def look(self, learned: Callable[[], Any], *values: float) -> bool:
-        """Take in an iteration; True to stop the run."""
-        now = time.monotonic()
-        self.rows.append((*values, now - self._start))
-        if self.verbose and now - self._said >= 1.0:
-            self._said = now
-            self.say()
-        if self.callback is not None:
-            info: dict[str, Any] = dict(zip(self.fields, self.rows[-1], strict=True))
-            info |= {"iteration": len(self.rows), self.shown: learned()}
-            self.stopped |= bool(self.callback(info))
-        self.stopped |= self.progress.interrupted
-        return self.stopped
-
-    def say(self) -> None:
-        """Print where the run is."""
-        if self.verbose and self.rows:
-            known = zip(self.fields[:-1], self.rows[-1], strict=False)
-            told = ", ".join(f"{name} {value:.6g}" for name, value in known if value == value)
-            print(
-                f"{self.owner}: iteration {len(self.rows):,}, {told.replace('_', ' ')}, "
-                f"{self.rows[-1][-1]:.0f} s",
-                file=sys.stderr,
-            )
-
-    @property
-    def history(self) -> dict[str, NDArray[np.float64]]:
-        """One array for each field, one entry for each iteration."""
-        columns = np.array(self.rows).reshape(-1, len(self.fields)).T
-        return dict(zip(self.fields, columns, strict=True))
 
 
 def dense_rows(X: Matrix, owner: str) -> Array:

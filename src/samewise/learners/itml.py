@@ -21,8 +21,9 @@ from samewise.forms import Mahalanobis
 from samewise.kernels.logdet import cycle
 from samewise.kernels.pairwise import dense, row_dots, squared_distances, times
 from samewise.kernels.psd import factor
-from samewise.learners.batch import BatchLearner, Watch, dense_rows, regularized
+from samewise.learners.batch import BatchLearner, dense_rows, regularized
 from samewise.learners.differences import Differences
+from samewise.learners.watch import Watch
 from samewise.supervision import Pairs
 from samewise.supervision.sampling import row_keys
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Array
 from samewise.engine.progress import Progress
-from samewise.learners.batch import BatchLearner, Watch, dense_rows, given_map
+from samewise.learners.batch import BatchLearner, dense_rows, given_map
 from samewise.learners.factored import Solution, solve
 from samewise.learners.labels import numbered
 from samewise.learners.lmnn.lbfgs import Matrix64
@@ -21,6 +21,7 @@ from samewise.learners.lmnn.objective import Value
 from samewise.learners.lmnn.points import Classes
 from samewise.learners.lmnn.workers import workers
 from samewise.learners.soft_neighbors import Coordinates, SoftNeighbors, Vector, start, value
+from samewise.learners.watch import Watch
 
 __all__ = ["MCML"]
 

@@ -18,12 +18,13 @@ from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
 from samewise.kernels.pairwise import squared_norms
 from samewise.kernels.psd import factor
-from samewise.learners.batch import SINGULAR, BatchLearner, Watch, regularized
+from samewise.learners.batch import SINGULAR, BatchLearner, regularized
 from samewise.learners.differences import Differences
 from samewise.learners.factored import Solution, solve
 from samewise.learners.lmnn.lbfgs import Matrix64
 from samewise.learners.lmnn.objective import Value
 from samewise.learners.soft_neighbors import value
+from samewise.learners.watch import Watch
 from samewise.supervision import Pairs
 
 __all__ = ["MMC"]

@@ -15,13 +15,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from samewise._typing import Array
 from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
-from samewise.learners.batch import BatchLearner, Watch, dense_rows, given_map, held_out_rows
+from samewise.learners.batch import BatchLearner, dense_rows, given_map, held_out_rows
 from samewise.learners.labels import numbered
 from samewise.learners.lmnn.lbfgs import LBFGS, Matrix64
 from samewise.learners.lmnn.points import Classes
 from samewise.learners.lmnn.watch import EVERY, HeldOut
 from samewise.learners.lmnn.workers import workers
 from samewise.learners.soft_neighbors import Coordinates, SoftNeighbors, Vector, start, value
+from samewise.learners.watch import Watch
 
 __all__ = ["NCA"]
 

@@ -23,8 +23,9 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, NeuralSimilarity
 from samewise.kernels.pairwise import row_slices, times
 from samewise.kernels.scatter import add_rows
-from samewise.learners.batch import Batch, Watch
+from samewise.learners.batch import Batch
 from samewise.learners.lmnn.watch import EVERY, PATIENCE
+from samewise.learners.watch import Watch
 from samewise.supervision import Pairs
 
 __all__ = ["SNN"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -26,6 +24,7 @@ from samewise.kernels.pairwise import dense, row_dots, row_slices, times
 from samewise.kernels.psd import project
 from samewise.learners.contrasts import ContrastLearner
 from samewise.learners.labels import unchanged_before, warn_of_small_classes
+from samewise.learners.watch import Watch
 
 __all__ = ["SRBS", "Cost"]
 
@@ -85,50 +84,6 @@ class Cost:
         else:
             pull = self.X.T @ (self.V * slope[:, None])
         return float(value), 2 * self.regularization * A - self.beta * pull
-
-
-class _Watch:
-    """Sees every iteration: history, callback, progress, and reasons to stop."""
-
-    def __init__(
-        self,
-        progress: Progress,
-        verbose: int | bool,
-        callback: Callable[[dict[str, Any]], object] | None,
-    ) -> None:
-        self.progress, self.verbose, self.callback = progress, verbose, callback
-        self.rows: list[tuple[float, float, float]] = []
-        self.stopped = False
-        self._start = self._said = time.monotonic()
-
-    def look(self, A: Array, loss: float, change: float) -> bool:
-        """Take in an iteration; True to stop."""
-        now = time.monotonic()
-        self.rows.append((loss, change, now - self._start))
-        if self.verbose and now - self._said >= 1.0:
-            self._said = now
-            self.say()
-        if self.callback is not None:
-            info = {"iteration": len(self.rows), "loss": loss, "change": change, "matrix": A.copy()}
-            self.stopped |= bool(self.callback(info))
-        self.stopped |= self.progress.interrupted
-        return self.stopped
-
-    def say(self) -> None:
-        """Print where the run is."""
-        if self.verbose and self.rows:
-            loss, change, seconds = self.rows[-1]
-            print(
-                f"SRBS: iteration {len(self.rows):,}, cost {loss:.6g}, change {change:.2g}, "
-                f"{seconds:.0f} s",
-                file=sys.stderr,
-            )
-
-    @property
-    def history(self) -> dict[str, Array]:
-        """One array for each field, one entry for each iteration."""
-        columns = np.array(self.rows).reshape(-1, 3).T
-        return dict(zip(("loss", "change", "seconds"), columns, strict=True))
 
 
 class SRBS(ContrastLearner):
@@ -279,7 +234,9 @@ class SRBS(ContrastLearner):
             diagonal = self.structure == "diagonal"
             cost = Cost(rows, V, self.beta, self.regularization, diagonal)
             with Progress("SRBS", 0, verbose=False) as progress:
-                watch = _Watch(progress, self.verbose, self.callback)
+                watch = Watch(
+                    "SRBS", ("loss", "change"), progress, self.verbose, self.callback, "matrix"
+                )
                 start = np.ones(rows.shape[1]) if diagonal else np.eye(rows.shape[1])
                 solve = self._descend if self.solver == "gradient" else self._minimize
                 A, self.converged_ = solve(cost, start, watch)
@@ -293,7 +250,7 @@ class SRBS(ContrastLearner):
             )
         return self
 
-    def _keep(self, cost: Cost, A: Array, dtype: Any, watch: _Watch) -> None:
+    def _keep(self, cost: Cost, A: Array, dtype: Any, watch: Watch) -> None:
         matrix = (np.diag(A) if A.ndim == 1 else A).astype(dtype)
         self.metric_ = NormalizedBilinear(matrix, self.normalizer)
         self.loss_ = cost(A)[0]
@@ -301,7 +258,7 @@ class SRBS(ContrastLearner):
         watch.say()
         self.history_ = watch.history
 
-    def _descend(self, cost: Cost, A: Array, watch: _Watch) -> tuple[Array, bool]:
+    def _descend(self, cost: Cost, A: Array, watch: Watch) -> tuple[Array, bool]:
         """The schedule of the thesis: steps of 1/t along the mean gradient."""
         loss, G = cost(A)
         for t in range(1, self.max_iter + 1):
@@ -310,13 +267,13 @@ class SRBS(ContrastLearner):
                 A = np.maximum(A, 0) if cost.diagonal else project(A)
             change = float(np.abs(A - before).sum())
             loss, G = cost(A)
-            if watch.look(A, loss, change):
+            if watch.look(A.copy, loss, change):
                 return A, False
             if change <= self.tol:
                 return A, True
         return A, False
 
-    def _minimize(self, cost: Cost, A: Array, watch: _Watch) -> tuple[Array, bool]:
+    def _minimize(self, cost: Cost, A: Array, watch: Watch) -> tuple[Array, bool]:
         """L-BFGS over A, or over L with A = LᵀL ⪰ 0; weights are bounded by 0 instead."""
         factored = self.psd and not cost.diagonal
         shape = A.shape
@@ -338,7 +295,7 @@ class SRBS(ContrastLearner):
             new = matrix(intermediate_result.x).copy()
             change = float(np.abs(new - last[0]).sum())
             last[0] = new
-            if watch.look(new, cost.n * float(intermediate_result.fun), change):
+            if watch.look(new.copy, cost.n * float(intermediate_result.fun), change):
                 raise StopIteration
 
         found = minimize(

@@ -33,7 +33,7 @@ from samewise.learners.lmnn.objective import LINEAR, SQUARED, Value
 from samewise.learners.lmnn.points import Classes, nearest_targets
 from samewise.learners.lmnn.problem import Problem
 from samewise.learners.lmnn.solvers import Solution, solve, solve_convex
-from samewise.learners.lmnn.watch import HeldOut, Watch
+from samewise.learners.lmnn.watch import HeldOut, HeldOutWatch
 from samewise.learners.lmnn.workers import Workers, workers
 from samewise.learners.savable import Savable
 
@@ -262,7 +262,7 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 Xv, yv = X[held], labels[held]
                 X, labels = X[kept], labels[kept]
                 held_out = HeldOut(X, labels, Xv, yv, self.n_neighbors, team)
-            watch = Watch(progress, self.callback, self.verbose, held_out)
+            watch = HeldOutWatch(progress, self.verbose, self.callback, held_out)
             self._learn(X, labels, given, start, watch, team, random)
         return self
 
@@ -310,7 +310,7 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         labels: Indices,
         given: Indices | None,
         components: Matrix64 | None,
-        watch: Watch,
+        watch: HeldOutWatch,
         team: Workers,
         random: np.random.RandomState,
     ) -> None:
@@ -370,7 +370,7 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         components: Matrix64 | None,
         n_pass: int,
         factor: float,
-        watch: Watch,
+        watch: HeldOutWatch,
     ) -> Solution:
         if components is not None:
             L = problem.coordinates(components)
@@ -384,7 +384,7 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         def look(L: Matrix64, value: Value) -> bool:
             n_candidates = len(problem.objective.candidates.columns)
             value = replace(value, loss=factor * value.loss)
-            return watch.look(n_pass, partial(problem.components, L), value, n_candidates)
+            return watch.iteration(n_pass, partial(problem.components, L), value, n_candidates)
 
         method = solve if self.solver == "L" else solve_convex
         return method(problem.objective, L, max_iter=self.max_iter, tol=self.tol, watch=look)
@@ -395,7 +395,7 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         found: Solution,
         loss: tuple[float, float],
         factor: float,
-        watch: Watch,
+        watch: HeldOutWatch,
     ) -> None:
         self.components_ = components
         self.metric_ = Mahalanobis.from_components(components)

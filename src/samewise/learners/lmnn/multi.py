@@ -30,7 +30,7 @@ from samewise.learners.lmnn.objective import LINEAR, Objective, Value
 from samewise.learners.lmnn.points import Classes, nearest_targets
 from samewise.learners.lmnn.problem import Problem
 from samewise.learners.lmnn.solvers import PATIENCE, Solution, solve
-from samewise.learners.lmnn.watch import Watch
+from samewise.learners.lmnn.watch import HeldOutWatch
 from samewise.learners.lmnn.workers import Workers, workers
 from samewise.learners.savable import Savable
 
@@ -231,7 +231,7 @@ class MultiMetricLMNN(Savable, BaseEstimator):
             held_out = None
             if len(Xv):
                 held_out = MultiHeldOut(X, labels, groups, Xv, yv, self.n_neighbors, team)
-            watch = Watch(progress, self.callback, self.verbose, None)
+            watch = HeldOutWatch(progress, self.verbose, self.callback, None)
             self._learn(X, labels, groups, centers, start, watch, held_out, team)
         return self
 
@@ -320,7 +320,7 @@ class MultiMetricLMNN(Savable, BaseEstimator):
         groups: Indices,
         centers: Array | None,
         components: Maps | None,
-        watch: Watch,
+        watch: HeldOutWatch,
         held_out: MultiHeldOut | None,
         team: Workers,
     ) -> None:
@@ -351,7 +351,7 @@ class MultiMetricLMNN(Savable, BaseEstimator):
         components = np.pad(components, ((0, 0), (0, missing), (0, 0)))
         self._keep(components.astype(X.dtype), centers, found, watch)
 
-    def _started(self, problem: Problem, components: Maps | None, watch: Watch) -> Maps:
+    def _started(self, problem: Problem, components: Maps | None, watch: HeldOutWatch) -> Maps:
         """All L_g to start from, in the problem's coordinates."""
         if components is not None:
             L = problem.coordinates(components)
@@ -359,7 +359,7 @@ class MultiMetricLMNN(Savable, BaseEstimator):
 
         def look(L: Maps, value: Value) -> bool:
             n_candidates = len(problem.objective.candidates.columns)
-            return watch.look(1, partial(problem.components, L), value, n_candidates)
+            return watch.iteration(1, partial(problem.components, L), value, n_candidates)
 
         L = problem.start(self.n_components)
         found = solve(problem.objective, L, max_iter=self.max_iter, tol=self.tol, watch=look)
@@ -370,7 +370,7 @@ class MultiMetricLMNN(Savable, BaseEstimator):
         objective: MultiObjective,
         problem: Problem,
         L: Maps,
-        watch: Watch,
+        watch: HeldOutWatch,
         held_out: MultiHeldOut | None,
     ) -> Solution:
         if watch.stopped:
@@ -382,7 +382,7 @@ class MultiMetricLMNN(Savable, BaseEstimator):
 
         def look(L: Maps, value: Value) -> bool:
             n_candidates = len(objective.candidates)
-            return watch.look(2, partial(problem.components, L), value, n_candidates)
+            return watch.iteration(2, partial(problem.components, L), value, n_candidates)
 
         # The solver asks no more of an objective than this one has.
         run = partial(
@@ -396,7 +396,7 @@ class MultiMetricLMNN(Savable, BaseEstimator):
         return found
 
     def _keep(
-        self, components: Array, centers: Array | None, found: Solution, watch: Watch
+        self, components: Array, centers: Array | None, found: Solution, watch: HeldOutWatch
     ) -> None:
         self.components_ = components
         if centers is None:
