@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier, datasets
 from samewise.exceptions import DatasetNotFoundError, SamewiseWarning, TooLargeError
 from samewise.forms import Mahalanobis
+from samewise.learners import batch
 from samewise.learners.lmnn import LMNN
-from samewise.learners.lmnn import checks as lmnn_checks
 from samewise.learners.lmnn import estimator as lmnn_estimator
 from samewise.learners.lmnn.impostors import search
 from samewise.learners.lmnn.objective import LINEAR, SQUARED, Hinge, Objective
@@ -290,7 +290,7 @@ def test_held_out_points_are_not_learned_from_and_the_best_map_is_kept(labeled):
     lowest = looked[np.argmin(np.array(errors)[looked])]
     final = lmnn.components_
     assert np.array_equal(final, maps[lowest]) or lmnn.converged_
-    held = np.setdiff1d(np.arange(60), lmnn._split(np.asarray(y), np.random.RandomState(0))[0])
+    _, held = batch.held_out_rows(np.asarray(y), 0.3, np.random.RandomState(0))
     assert np.bincount(y[held]).tolist() == [6, 6, 6]
 
 
@@ -312,7 +312,9 @@ def test_ctrl_c_keeps_what_was_learned(labeled):
 def test_verbose_says_where_it_is(labeled, capsys):
     LMNN(verbose=True).fit(*labeled)
     said = capsys.readouterr().err
-    assert re.search(r"LMNN: iteration \d+, pass 1, loss \S+, active [\d,]+, candidates [\d,]+, 0 s", said)
+    assert re.search(
+        r"LMNN: iteration \d+, pass 1, loss \S+, active [\d,]+, candidates [\d,]+, 0 s", said
+    )
 
 
 # Edge cases
@@ -392,7 +394,7 @@ def test_sparse_rows_are_made_dense_up_to_a_size(labeled, monkeypatch):
     lmnn = LMNN().fit(sp.csr_array(X), y)
     np.testing.assert_array_equal(lmnn.components_, LMNN().fit(X, y).components_)
     np.testing.assert_allclose(lmnn.transform(sp.csr_array(X)), lmnn.transform(X))
-    monkeypatch.setattr(lmnn_checks, "MOST_SPARSE", 299)
+    monkeypatch.setattr(batch, "MOST_SPARSE", 299)
     with pytest.raises(TooLargeError, match=re.escape("60 × 5 values, more than 299. Reduce")):
         lmnn.fit(sp.csr_array(X), y)
 
@@ -405,8 +407,8 @@ Y = np.repeat([0, 1], 5)
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: LMNN().fit(X, np.zeros(10)), "at least two classes, to push one from the other"),
-        (lambda: LMNN().fit(X, np.arange(10)), "Got 10 classes of one point each"),
+        (lambda: LMNN().fit(X, np.zeros(10)), "LMNN needs labels of at least two classes"),
+        (lambda: LMNN().fit(X, np.arange(10)), "Got 10 classes of one example each"),
         (lambda: LMNN().fit(X, X[:, 0]), "Unknown label type"),
         (lambda: LMNN().fit(X, None), "requires y to be passed"),
         (lambda: LMNN(0).fit(X, Y), "The 'n_neighbors' parameter of LMNN must be"),

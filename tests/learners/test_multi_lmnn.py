@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier
 from samewise.exceptions import SamewiseWarning, TooLargeError
 from samewise.forms import MultiMetric, load
+from samewise.learners.batch import held_out_rows
 from samewise.learners.lmnn import LMNN
 from samewise.learners.lmnn import multi as multi_module
 from samewise.learners.lmnn import multi_objective as objective_module
@@ -270,9 +271,9 @@ def test_held_out_points_are_not_learned_from_and_the_best_maps_are_kept(labeled
     errors = np.array(errors)
     looked = np.flatnonzero(~np.isnan(errors))
     assert len(looked) >= 3 and set(np.diff(looked)) == {5}
-    held = multi_module._held_out(np.asarray(y), 0.3, np.random.RandomState(0))
+    kept, held = held_out_rows(np.asarray(y), 0.3, np.random.RandomState(0))
     assert np.bincount(y[held]).tolist() == [6, 6, 6]
-    train, test = (X[~held], y[~held]), (X[held], y[held])
+    train, test = (X[kept], y[kept]), (X[held], y[held])
 
     def error(components):
         form = MultiMetric(components, classes=range(3))
@@ -283,7 +284,7 @@ def test_held_out_points_are_not_learned_from_and_the_best_maps_are_kept(labeled
     best = error(lmnn.components_)
     single = LMNN().fit(*train).components_
     assert best <= errors[looked].min() + 1e-12 and best <= error([single] * 3) + 1e-12
-    groups = y[~held]
+    groups = y[kept]
     wanted = loss_and_gradients(lmnn.components_, *train, groups, target_neighbors(*train, 3), 0.5)
     assert lmnn.loss_ == pytest.approx(wanted[0], rel=1e-9)
     assert lmnn.n_active_ == wanted[2]
@@ -334,7 +335,9 @@ def test_history_callback_and_stops(labeled, capsys):
     for name, values in lmnn.history_.items():
         np.testing.assert_array_equal(values, [info[name] for info in seen])
     assert seen[0]["components"].shape == (5, 5) and seen[-1]["components"].shape == (3, 5, 5)
-    assert re.search(r"iteration \d+, pass 2, loss \S+, active [\d,]+, candidates", capsys.readouterr().err)
+    assert re.search(
+        r"iteration \d+, pass 2, loss \S+, active [\d,]+, candidates", capsys.readouterr().err
+    )
     with pytest.warns(SamewiseWarning, match="has not converged to tol=1e-09 in 3 iterations"):
         short = everything(max_iter=3, tol=1e-9).fit(*labeled)
     assert not short.converged_ and short.n_iter_ == 6
@@ -454,7 +457,7 @@ Y = np.repeat([0, 1], 5)
     ("call", "text"),
     [
         (lambda: everything().fit(X, np.zeros(10)), "at least two classes"),
-        (lambda: everything().fit(X, np.arange(10)), "Got 10 classes of one point each"),
+        (lambda: everything().fit(X, np.arange(10)), "Got 10 classes of one example each"),
         (lambda: everything().fit(X, None), "requires y to be passed"),
         (
             lambda: everything(n_clusters=11).fit(X, Y),

@@ -11,21 +11,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices
 from samewise.engine.progress import Progress
 from samewise.exceptions import SamewiseWarning
-from samewise.forms import Mahalanobis
-from samewise.kernels.pairwise import times
+from samewise.learners.batch import BatchLearner, dense_rows, given_map, held_out_rows
+from samewise.learners.labels import numbered
 from samewise.learners.lmnn import checks
 from samewise.learners.lmnn.anchors import Anchors
 from samewise.learners.lmnn.lbfgs import Matrix64
@@ -35,13 +29,12 @@ from samewise.learners.lmnn.problem import Problem
 from samewise.learners.lmnn.solvers import Solution, solve, solve_convex
 from samewise.learners.lmnn.watch import HeldOut, HeldOutWatch
 from samewise.learners.lmnn.workers import Workers, workers
-from samewise.learners.savable import Savable
 
 SMALL = 2**22
 """Up to this many values the work is done in float64, beyond in float32."""
 
 
-class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LMNN(BatchLearner):
     """Large margin nearest neighbors: a Mahalanobis distance for k-NN classification.
 
     Every point pulls its k target neighbors j⇝i, the nearest of its own class, and pushes points
@@ -245,17 +238,16 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         y : array of shape (n,)
             Class labels.
         """
-        before = vars(self).copy()
-        try:
-            X, labels = self._examples(X, y)
+        with self._unchanged_if_refused():
+            before = getattr(self, "components_", None) if self.warm_start else None
+            X, y = self._examples(X, y)
+            X = dense_rows(X, "LMNN")
+            checks.components(self.n_components, X.shape[1], self.solver)
+            self.classes_, labels = numbered(y, "LMNN")
             given = checks.targets(self.targets, labels, self.validation_fraction)
-            start = self._given_start(before.get("components_"))
+            start = self._given_start(before)
             random = check_random_state(self.random_state)
-            kept, held = self._split(labels, random)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+            kept, held = held_out_rows(labels, self.validation_fraction, random)
         with Progress("LMNN", 0, verbose=False) as progress, workers() as team:
             held_out = None
             if held is not None:
@@ -264,45 +256,21 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 held_out = HeldOut(X, labels, Xv, yv, self.n_neighbors, team)
             watch = HeldOutWatch(progress, self.verbose, self.callback, held_out)
             self._learn(X, labels, given, start, watch, team, random)
+        if not (self.converged_ or watch.stopped):
+            reached = ""
+            if self.solver == "M":
+                reached = f"; the gap is {self.gap_ / self.anchor_loss_:.1e}·loss"
+            self._say_unfinished(self.tol, self.n_iter_, reached)
         return self
-
-    def _examples(self, X: Any, y: Any) -> tuple[Array, Indices]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2,
-        )
-        X = checks.dense(X)
-        checks.components(self.n_components, X.shape[1], self.solver)
-        self.classes_, labels = checks.labels(y)
-        return X, labels
 
     def _given_start(self, before: Array | None) -> Matrix64 | None:
         """L to start from, if it is known before the points are looked at."""
         d = self.n_features_in_
-        if self.warm_start and before is not None:
-            return checks.start(before, self.n_components, d, "components_ of the fit before")
+        if before is not None:
+            return given_map(before, self.n_components, d, "components_ of the fit before")
         if isinstance(self.init, str):
             return np.eye(self.n_components or d, d) if self.init == "identity" else None
-        return checks.start(self.init, self.n_components, d, "init")
-
-    def _split(
-        self, labels: Indices, random: np.random.RandomState
-    ) -> tuple[Indices, Indices | None]:
-        """Rows to learn from and rows held out, if any, from each class."""
-        everyone = np.arange(len(labels))
-        if self.validation_fraction is None:
-            return everyone, None
-        mixed = random.permutation(len(labels))
-        mixed = mixed[np.argsort(labels[mixed], kind="stable")]
-        sizes = np.bincount(labels)
-        rank = everyone - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        held = np.sort(mixed[rank < np.repeat(sizes * self.validation_fraction, sizes).astype(int)])
-        checks.held_out(held, self.validation_fraction)
-        return np.setdiff1d(everyone, held), held
+        return given_map(self.init, self.n_components, d, "init")
 
     def _learn(
         self,
@@ -347,7 +315,7 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             loss = sample.estimate(loss[0], problem.losses(found.L, targets))
         missing = max(0, (self.n_components or 0) - len(components))
         components = np.pad(components, ((0, missing), (0, 0)))
-        self._keep(components.astype(X.dtype), found, loss, sample.factor, watch)
+        self._keep_solution(components.astype(X.dtype), found, loss, sample.factor, watch)
 
     def _targets(
         self,
@@ -389,7 +357,7 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         method = solve if self.solver == "L" else solve_convex
         return method(problem.objective, L, max_iter=self.max_iter, tol=self.tol, watch=look)
 
-    def _keep(
+    def _keep_solution(
         self,
         components: Array,
         found: Solution,
@@ -397,8 +365,7 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         factor: float,
         watch: HeldOutWatch,
     ) -> None:
-        self.components_ = components
-        self.metric_ = Mahalanobis.from_components(components)
+        self._keep(components)
         self.loss_, self.loss_std_ = loss
         self.anchor_loss_, self.n_active_ = factor * found.value.loss, found.value.active
         self.__dict__.pop("gap_", None)
@@ -407,47 +374,6 @@ class LMNN(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.n_iter_ = len(watch.rows)
         self.converged_ = found.converged
         self.history_ = watch.history
-        if not (found.converged or watch.stopped):
-            reached = (
-                f"; the gap is {self.gap_ / self.anchor_loss_:.1e}·loss"
-                if self.solver == "M"
-                else ""
-            )
-            warnings.warn(
-                f"LMNN has not converged to tol={self.tol:g} in {self.n_iter_} iterations"
-                f"{reached}. Allow more (max_iter), or a larger tol.",
-                SamewiseWarning,
-                stacklevel=5,
-            )
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Lx for each row: Euclidean distances of the result are the learned distances.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n, n_components)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return times(X, self.components_.astype(X.dtype, copy=False).T)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "components_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _say_small(classes: Classes, k: int) -> None:

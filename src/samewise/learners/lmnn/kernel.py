@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, NotPSDError
 from samewise.forms import Form, KernelMahalanobis
+from samewise.learners.labels import numbered
 from samewise.learners.lmnn import checks
 from samewise.learners.lmnn.estimator import LMNN
 from samewise.learners.lmnn.lbfgs import Matrix64
@@ -321,7 +322,7 @@ class KernelLMNN(KernelBasis):
         lmnn = None
         try:
             X, labels = validate_data(self, X, y, ensure_min_samples=2, **self._accepted)
-            checks.labels(labels)
+            numbered(labels, "KernelLMNN")
             random = check_random_state(self.random_state)
             landmarks = self._choose(X.shape, random)
             support = X[landmarks].astype(np.float64)

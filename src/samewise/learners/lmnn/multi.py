@@ -10,18 +10,19 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from samewise._typing import Array, Indices
 from samewise.engine.progress import Progress
-from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
+from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.forms import Form
 from samewise.forms.multi_metric import MultiMetric, nearest_centers
+from samewise.learners.batch import Batch, dense_rows, given_map, held_out_rows
+from samewise.learners.labels import numbered
 from samewise.learners.lmnn import checks
 from samewise.learners.lmnn.estimator import SMALL, _say_small
 from samewise.learners.lmnn.multi_objective import Maps, MultiObjective
@@ -32,7 +33,6 @@ from samewise.learners.lmnn.problem import Problem
 from samewise.learners.lmnn.solvers import PATIENCE, Solution, solve
 from samewise.learners.lmnn.watch import HeldOutWatch
 from samewise.learners.lmnn.workers import Workers, workers
-from samewise.learners.savable import Savable
 
 MOST_VALUES = 2**24
 """Values of all maps together, at most; the solver remembers about 25 times as many."""
@@ -42,7 +42,7 @@ ASIDE = 1.1
 """By how much maps are scaled where the start itself does not let the loss fall."""
 
 
-class MultiMetricLMNN(Savable, BaseEstimator):
+class MultiMetricLMNN(Batch):
     """Large margin nearest neighbors with several metrics, one per class or per region.
 
     Points are divided into groups, by class or by k-means, and each group has a map L_g of its
@@ -211,42 +211,31 @@ class MultiMetricLMNN(Savable, BaseEstimator):
         y : array of shape (n,)
             Class labels.
         """
-        before = vars(self).copy()
-        try:
-            X, labels = self._examples(X, y)
+        with self._unchanged_if_refused():
+            metric = getattr(self, "metric_", None) if self.warm_start else None
+            X, y = self._examples(X, y)
+            X = dense_rows(X, "MultiMetricLMNN")
+            checks.components(self.n_components, X.shape[1], "L")
+            self.classes_, labels = numbered(y, "MultiMetricLMNN")
+            self._check_size(X)
             random = check_random_state(self.random_state)
-            held = _held_out(labels, self.validation_fraction, random)
-            Xv, yv = X[held], labels[held]
-            if len(Xv):
-                X, labels = X[~held], labels[~held]
-            metric = before.get("metric_") if self.warm_start else None
+            kept, held = held_out_rows(labels, self.validation_fraction, random)
+            if held is not None:
+                Xv, yv, X, labels = X[held], labels[held], X[kept], labels[kept]
             centers = self._centers(X, metric, random)
             start = self._given_start(X, labels, metric)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         groups = labels if centers is None else nearest_centers(X, centers)
         with Progress("MultiMetricLMNN", 0, verbose=False) as progress, workers() as team:
             held_out = None
-            if len(Xv):
+            if held is not None:
                 held_out = MultiHeldOut(X, labels, groups, Xv, yv, self.n_neighbors, team)
             watch = HeldOutWatch(progress, self.verbose, self.callback, None)
             self._learn(X, labels, groups, centers, start, watch, held_out, team)
+        if not (self.converged_ or watch.stopped):
+            self._say_unfinished(self.tol, self.max_iter, "")
         return self
 
-    def _examples(self, X: Any, y: Any) -> tuple[Array, Indices]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2,
-        )
-        X = checks.dense(X)
-        checks.components(self.n_components, X.shape[1], "L")
-        self.classes_, labels = checks.labels(y)
+    def _check_size(self, X: Array) -> None:
         d = X.shape[1]
         n_values = self._n_groups * (self.n_components or min(X.shape)) * min(X.shape)
         if n_values > MOST_VALUES:
@@ -255,7 +244,6 @@ class MultiMetricLMNN(Savable, BaseEstimator):
                 f"MultiMetricLMNN learns together ({MOST_VALUES:,} values). Lower n_components, "
                 "reduce the features first, or set n_clusters to have fewer metrics."
             )
-        return X, labels
 
     @property
     def _n_groups(self) -> int:
@@ -304,14 +292,14 @@ class MultiMetricLMNN(Savable, BaseEstimator):
         else:
             given, name = np.asarray(self.init, dtype=np.float64), "init"
         if np.ndim(given) != 3:
-            L = checks.start(given, self.n_components, d, name)
+            L = given_map(given, self.n_components, d, name)
             return np.repeat(L[None], c, axis=0)
         if len(given) != c:
             raise InvalidInputError(
                 f"{name} must have one map for all groups or one for each of the {c}. Got "
                 f"{len(given)} maps instead."
             )
-        return np.stack([checks.start(L, self.n_components, d, name) for L in given])
+        return np.stack([given_map(L, self.n_components, d, name) for L in given])
 
     def _learn(
         self,
@@ -407,35 +395,3 @@ class MultiMetricLMNN(Savable, BaseEstimator):
         self.n_iter_ = len(watch.rows)
         self.converged_ = found.converged
         self.history_ = watch.history
-        if not (found.converged or watch.stopped):
-            warnings.warn(
-                f"MultiMetricLMNN has not converged to tol={self.tol:g} in {self.max_iter} "
-                "iterations. Allow more (max_iter), or a larger tol.",
-                SamewiseWarning,
-                stacklevel=5,
-            )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "components_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
-
-
-def _held_out(
-    labels: Indices, fraction: float | None, random: np.random.RandomState
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which rows to hold out: the same part of each class."""
-    held = np.zeros(len(labels), dtype=bool)
-    if fraction is None:
-        return held
-    mixed = random.permutation(len(labels))
-    mixed = mixed[np.argsort(labels[mixed], kind="stable")]
-    sizes = np.bincount(labels)
-    rank = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    held[mixed[rank < np.repeat(sizes * fraction, sizes).astype(int)]] = True
-    checks.held_out(np.flatnonzero(held), fraction)
-    return held
