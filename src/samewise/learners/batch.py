@@ -142,8 +142,8 @@ def dense_rows(X: Matrix, owner: str) -> Array:
         raise TooLargeError(
             f"{owner} works on dense rows; made dense, there would be {X.shape[0]:,} × "
             f"{X.shape[1]:,} values, more than {MOST_SPARSE:,}. Reduce the features first, for "
-            "example with sklearn.decomposition.TruncatedSVD, take fewer examples, or use a learner "
-            "that keeps sparse rows, such as OASIS."
+            "example with sklearn.decomposition.TruncatedSVD, take fewer examples, or use OASIS, "
+            "which keeps sparse rows."
         )
     return X.toarray()
 
