@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import numba
 import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -28,13 +31,20 @@ def neighbor_errors(form: Form | None, train: Any, test: Any, max_neighbors: int
 
 
 def in_processes(function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], jobs: int) -> list:
-    """`function(*task)` for each task, in order, `jobs` at a time, each on one BLAS thread."""
+    """`function(*task)` for each task, in order, `jobs` at a time, each on one thread."""
     return Parallel(n_jobs=jobs)(delayed(_on_one_thread)(function, task) for task in tasks)
 
 
 def _on_one_thread(function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
-    with threadpool_limits(1):
+    with threads(1):
         return function(*task)
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    """So many threads for all: sums, and so the results, depend on how rows are shared out."""
+    with mock.patch.object(numba.config, "NUMBA_NUM_THREADS", n), threadpool_limits(n):
+        yield
 
 
 def write_csv(path: Path, rows: Rows) -> None:

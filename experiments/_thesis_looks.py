@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
 
-from experiments._common import plots, save_figure, write_csv
+from experiments._common import plots, save_figure, threads, write_csv
 from experiments._thesis_data import examples
 from experiments._thesis_learners import GAMMA
 from samewise import Form, Index, Pairs
@@ -50,8 +49,8 @@ def compute(out: Path, names: Sequence[str]) -> None:
 
 @contextmanager
 def calmly() -> Iterator[None]:
-    """With one BLAS thread, and without a warning for each class that is small."""
-    with threadpool_limits(1), warnings.catch_warnings():
+    """With one thread, and without a warning for each class that is small."""
+    with threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", SamewiseWarning)
         yield
 

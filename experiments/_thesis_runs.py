@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid
-from threadpoolctl import threadpool_limits
 
+from experiments._common import threads
 from experiments._thesis_data import SETS, examples, n_classes
 from experiments._thesis_learners import Once, learner
 from samewise.exceptions import SamewiseWarning
@@ -67,7 +67,7 @@ def measure(out: Path, wanted: Key) -> tuple[Key, Outcome, float]:
     path = out / "unfinished" / ("-".join(wanted).replace(" ", "_") + ".run")
     path.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    with warnings.catch_warnings(), threadpool_limits(1):
+    with warnings.catch_warnings(), threads(1):
         # Classes smaller than k, in some folds; the library says so for each.
         warnings.simplefilter("ignore", SamewiseWarning)
         warnings.filterwarnings("ignore", message="Solver terminated early")

@@ -51,16 +51,14 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
-import numba
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from experiments import _lmnn_figures, _lmnn_report, _lmnn_svm
+from experiments._common import threads
 from experiments._lmnn_data import SETS, Split, weighted
 from experiments._lmnn_paper import TABLE
 from experiments._lmnn_records import Records, Result
@@ -141,13 +139,6 @@ def compile_loops() -> None:
                 warnings.simplefilter("ignore", SamewiseWarning)
                 learner.fit(A, y)
             error(learner, (A, y), (A, y), "energy")
-
-
-@contextmanager
-def threads(n: int) -> Iterator[None]:
-    """So many threads for all: sums, and so the results, depend on how rows are shared out."""
-    with mock.patch.object(numba.config, "NUMBA_NUM_THREADS", n), threadpool_limits(n):
-        yield
 
 
 _last: dict[tuple[str, int], Split] = {}
