@@ -12,7 +12,7 @@ from samewise import load
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files import container
 from samewise.forms import Bilinear, GeneralizedCosine, Mahalanobis, MultiMetric
-from samewise.model import Model, row_marks, standardization
+from samewise.model import Model, row_marks
 
 
 @pytest.fixture
@@ -76,16 +76,6 @@ def test_rows_are_known_again(model):
     np.testing.assert_array_equal(marks, row_marks(X.astype(np.float32)))
     np.testing.assert_array_equal(marks, row_marks(np.where(X == 0, -0.0, X)))
     assert len(np.unique(marks)) == len(np.unique(X, axis=0))
-
-
-def test_columns_are_standardized_only_if_their_spreads_differ():
-    X = np.array([[0.0, 0.0, 7.0], [2.0, 30.0, 7.0]])
-    mean, scale = standardization(X)
-    np.testing.assert_allclose(mean, [1, 15, 7])
-    np.testing.assert_allclose(scale, [1, 15, 1])
-    units = X[:, 1:] / np.linalg.norm(X[:, 1:], axis=1, keepdims=True)
-    assert standardization(units) is None
-    assert standardization(X[:, [0, 2]]) is None and standardization(sp.csr_array(X)) is None
 
 
 @pytest.mark.parametrize(

@@ -25,16 +25,13 @@ from samewise.kernels.pairwise import row_slices
 __all__ = [
     "MODEL",
     "Model",
-    "mean_and_scale",
     "model_of",
     "row_marks",
-    "standardization",
     "standardized",
 ]
 
 MODEL = "model"
 """The kind of files that hold a model."""
-_SPREAD = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,41 +226,9 @@ class Model:
 _VALUES = ("label", "learner", "params", "measured", "threshold", "versions")
 
 
-def standardization(X: Matrix) -> tuple[Array, Array] | None:
-    """Mean and scale of dense columns whose spreads differ more than tenfold; otherwise None.
-
-    Columns without any spread do not count, and are not scaled. Rows of one length are left alone:
-    they were made to be compared by their angles, as embeddings are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> standardization(np.array([[0.0, 100.0], [2.0, 300.0]]))
-    (array([  1., 200.]), array([  1., 100.]))
-    >>> standardization(np.array([[0.0, 1.0], [2.0, 3.0]])) is None
-    True
-    """
-    if sp.issparse(X):
-        return None
-    lengths = np.linalg.norm(X, axis=1)
-    if np.ptp(lengths) <= 2e-3 * lengths.max():
-        return None
-    mean, scale = mean_and_scale(X)
-    spread = X.std(axis=0, dtype=np.float64)
-    spread = spread[spread > 0]
-    uneven = spread.size > 0 and spread.max() > _SPREAD * spread.min()
-    return (mean, scale) if uneven else None
-
-
 def standardized(X: Array, mean: Array, scale: Array) -> Array:
     """(X − mean) / scale, in the type of X."""
     return (X - mean.astype(X.dtype)) / scale.astype(X.dtype)
-
-
-def mean_and_scale(X: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each column; 1 for a column without spread."""
-    scale = X.std(axis=0, dtype=np.float64)
-    return X.mean(axis=0, dtype=np.float64), np.where(scale > 0, scale, 1.0)
 
 
 def row_marks(X: Matrix) -> NDArray[np.int64]:

@@ -83,6 +83,14 @@ def test_the_page_is_as_wide_as_the_window(browser, view):
     assert outside == []
 
 
+def test_tables_are_not_cut_where_there_is_room(browser, view):
+    cut = browser.evaluate(
+        "[...document.querySelectorAll('main .scroll')].filter("
+        "e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.slice(0, 80))"
+    )
+    assert VIEWS[view].get("phone") or cut == []
+
+
 def test_text_and_pictures_stand_out_from_the_page(browser, view):
     dark = VIEWS[view].get("dark", False)
     assert browser.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") == dark

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -12,8 +15,10 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("pandas")
 import pandas as pd
+from rich.console import Console
 
 from samewise import OASIS, load
+from samewise.cli import main, shown
 from samewise.filtering import TopicFilter
 from samewise.forms import Bilinear, Mahalanobis
 from samewise.learners import LDA, LMNN
@@ -121,6 +126,27 @@ def test_fit_stopped_by_control_c_keeps_what_was_learned(call, monkeypatch):
     monkeypatch.setattr(LMNN, "fit", at_once)
     result = call(*options, "--out", "none.sw", code=130)
     assert "interrupted; nothing was written" in result.stderr
+
+
+def test_fit_stopped_while_it_measures_keeps_what_was_learned(call, monkeypatch):
+    def stop(*work):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("samewise.cli.fit.knn_correct", stop)
+    text = call("fit", "wine.csv", "--label", "class", "--learner", "lda", code=130).stdout
+    assert "stopped before it was measured; samewise evaluate measures it" in text
+    model = load("model.sw")
+    assert model.learner == "lda" and model.measured == {} and model.threshold < 0
+
+
+def test_the_choice_says_which_of_distance_and_cosine_is_better(call, files):
+    rng = np.random.default_rng(0)
+    # Only the length of a row tells its class, which the cosine does not see.
+    length = np.repeat([1.0, 2.0, 3.0], 60)
+    rows = np.column_stack([length, length]) + rng.normal(scale=0.05, size=(180, 2))
+    pd.DataFrame(rows, columns=["a", "b"]).assign(c=length.astype(int)).to_csv("rays.csv")
+    text = " ".join(call("fit", "rays.csv", "--label", "c", "--features", "a,b").stdout.split())
+    assert "by cosine (the distance is clearly better, p < 0.001)" in text
 
 
 def test_evaluate_judges_by_rows_the_model_has_not_seen(call, call_json, model):
@@ -235,6 +261,37 @@ def test_compare_stopped_by_control_c_shows_what_is_known(call, monkeypatch):
     result = call("compare", "wine.csv", "--label", "class", code=130)
     assert "euclidean" in result.stdout and result.stderr == "error: interrupted\n"
 
+    def at_once(*work):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(comparison, "_alone", at_once)
+    result = call("compare", "wine.csv", "--label", "class", code=130)
+    assert result.stdout == "" and result.stderr == "error: interrupted\n"
+
+
+def test_control_c_in_a_terminal_leaves_no_traceback_of_any_process(files):
+    # The terminal sends it to all of them; those that learn are just loading their libraries.
+    code = "import samewise.cli.app, samewise.cli; print(flush=True); samewise.cli.main()"
+    command = [sys.executable, "-c", code, "compare", "wine.csv", "--label", "class"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, start_new_session=True, **pipes) as process:
+        process.stdout.readline()
+        time.sleep(1)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.stderr.read() == b"error: interrupted\n"
+
+
+def test_control_c_while_libraries_load(monkeypatch):
+    class Loading:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "samewise.cli.app", Loading())
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130
+
 
 def test_datasets(call, call_json, files, monkeypatch):
     text = call("datasets").stdout
@@ -268,6 +325,22 @@ def test_datasets(call, call_json, files, monkeypatch):
         (["fit", "wine.csv", "--learner", "lmnn", "--params", "{"], "no JSON object"),
         (["fit", "wine.csv", "--params", "k=2"], "belong to one learner"),
         (["fit", "wine.csv", "--label", "class", "--out", "no/where.sw"], "no folder"),
+        (["fit", "wine.csv", "--label", "class", "--out", "data"], "data is a folder"),
+        (["fit", "data", "--label", "class"], "data is a folder; name a file"),
+        (["fit", "empty.csv", "--label", "class"], "is empty; a line with the names"),
+        (["fit", "latin.csv", "--label", "class"], "save it as UTF-8"),
+        (["fit", "latin.jsonl", "--label", "class"], "save it as UTF-8"),
+        (["evaluate", "data", "wine.csv"], "data is a folder; give what samewise fit wrote"),
+        (["evaluate", "empty.csv", "wine.csv"], "is empty; give what samewise fit wrote"),
+        (["evaluate", "wine.csv", "small.sw"], "samewise file; give what samewise fit wrote"),
+        (["evaluate", "small.sw", "two.csv", "--label", "c", "-k", "9"], "-k 9 asks for more"),
+        (["report", "small.sw", "two.csv", "--label", "c", "-k", "9"], "-k 9 asks for more"),
+        (["compare", "two.csv", "--label", "c", "-k", "9"], "-k 9 asks for more"),
+        (["report", "small.sw", "two.csv", "--out", "data"], "data is a folder"),
+        (["transform", "small.sw", "two.csv", "--out", "no/z.npz"], "There is no folder"),
+        (["datasets", "half", "--out", "no/half.csv"], "There is no folder"),
+        (["search", "small.sw", "two.csv", "--label", "c", "--vector", "1,nan"], "must be finite"),
+        (["search", "small.sw", "two.csv", "--label", "c", "--vector", ""], "must be finite"),
         (["evaluate", "wine.csv", "wine.csv"], "is not a samewise file"),
         (["evaluate", "nothing.sw", "wine.csv"], "there is no file nothing.sw"),
         (["evaluate", "filter.sw", "wine.csv"], "holds a TopicFilter, which has no metric"),
@@ -275,15 +348,19 @@ def test_datasets(call, call_json, files, monkeypatch):
         (["transform", "bilinear.sw", "wine.csv", "--drop", "class"], "no coordinates"),
         (["transform", "small.sw", "wine.csv", "--out", "z.xls"], "none of the endings"),
         (["search", "small.sw", "wine.csv"], "either --row or --vector"),
-        (["search", "small.sw", "two.csv", "--vector", "1,b"], "--vector must be numbers"),
-        (["search", "small.sw", "two.csv", "--row", "9"], "there is no row 9"),
+        (["search", "small.sw", "two.csv", "--label", "c", "--vector", "1,b"], "must be numbers"),
+        (["search", "small.sw", "two.csv", "--label", "c", "--row", "9"], "there is no row 9"),
         (["inspect", "broken.sw"], "is truncated"),
         (["compare", "wine.csv", "--label", "class", "--learners", "x,lda"], "no learner 'x'"),
     ],
 )
 def test_errors_are_one_sentence_with_the_remedy(call, files, wine, arguments, message):
     wine.assign(**{"class": "a"}).to_csv("one.csv", index=False)
-    pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 1.0]}).to_csv("two.csv", index=False)
+    two = {"a": [1.0, 2.0] * 4, "b": [3.0, 1.0] * 4, "c": ["x", "y"] * 4}
+    pd.DataFrame(two).to_csv("two.csv", index=False)
+    (files / "empty.csv").touch()
+    (files / "latin.csv").write_bytes("größe,class\n1,a\n".encode("latin-1"))
+    (files / "latin.jsonl").write_bytes('{"vector": [1], "class": "ö"}\n'.encode("latin-1"))
     Mahalanobis.identity(2).save("small.sw")
     Bilinear(np.eye(13)).save("bilinear.sw")
     TopicFilter().fit({"a": "some words"}).save("filter.sw")
@@ -293,6 +370,31 @@ def test_errors_are_one_sentence_with_the_remedy(call, files, wine, arguments, m
     assert result.stderr.startswith("error: ") and "Traceback" not in result.stderr
     result = call(*arguments, "--json", code=1)
     assert message in json.loads(result.stderr)["error"] and result.stdout == ""
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_before_learning(call, monkeypatch):
+    def refuse(**folder):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    monkeypatch.delattr(LMNN, "fit")
+    result = call("fit", "wine.csv", "--label", "class", "--learner", "lmnn", code=1)
+    assert "Nothing can be written to the folder" in result.stderr
+    assert "Permission denied" in result.stderr
+
+
+def test_too_little_memory_is_told_too(call, monkeypatch):
+    def refuse(self, X, y):
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    monkeypatch.setattr(LMNN, "fit", refuse)
+    result = call("fit", "wine.csv", "--label", "class", "--learner", "lmnn", code=1)
+    assert "not enough memory (Unable to allocate 9 TiB); give fewer rows" in result.stderr
+
+
+def test_a_data_set_is_found_beside_a_folder_of_its_name(call_json, files):
+    (files / "half").mkdir()
+    assert call_json("fit", "half", "--learner", "lda")["rows"] == 59
 
 
 def test_wrong_usage_and_tracebacks(call):
@@ -305,7 +407,7 @@ def test_wrong_usage_and_tracebacks(call):
 
 @pytest.mark.parametrize(
     "command",
-    ["fit", "evaluate", "transform", "search", "inspect", "compare", "datasets"],
+    "fit evaluate transform search inspect compare datasets filter report".split(),
 )
 def test_help_has_an_example(call, command):
     assert f"Example: samewise {command}" in " ".join(call(command, "--help").stdout.split())
@@ -324,3 +426,33 @@ def test_pipes(files, wine):
     assert embedded.stdout.startswith(b"z0,z1") and embedded.stderr == b""
     shown = run("evaluate", "model.sw", "-", input=text)
     assert "│ lda (model)" in shown.stdout.decode() and shown.stderr == b""
+
+
+def test_a_reader_that_has_enough(files, model):
+    # So few rows that they are all still in the buffer at the end.
+    command = [*MAIN, "transform", model, "wine.csv"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.wait(timeout=60) == 1
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_tables_in_narrow_terminals_keep_all_numbers(capsys, monkeypatch, width):
+    monkeypatch.setattr(shown, "_console", lambda: Console(width=width))
+    headers = ["", "3-NN error", "SkNN error", "P@1", "P@5", "P@10", "mAP", "verification error"]
+    cells = [
+        "lmnn (model)",
+        "10.25 %",
+        "11.25 %",
+        "0.9725",
+        "0.9444",
+        "0.9056",
+        "0.8255",
+        "25.15 %",
+    ]
+    shown.show_table(headers, [cells])
+    text = capsys.readouterr().out
+    assert "…" not in text and all(cell in text for cell in cells)
+    assert all(word in text for header in headers for word in header.split())
+    assert max(map(len, text.splitlines())) <= 80

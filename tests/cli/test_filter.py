@@ -143,6 +143,9 @@ def test_malformed_lines(files):
         ((*BASIC, "--mode", "batch", "--state", "s"), "--state is for streams"),
         ((*BASIC, "--feedback", "others.jsonl"), "None of the judgments is about any"),
         ((*BASIC, "--feedback", "topics.xml"), "topics.xml:1 is not JSON"),
+        ((*BASIC, "--feedback", "no.jsonl"), "there is no file no.jsonl; check the path"),
+        ((*BASIC, "--feedback", "others.jsonl", "--plot", "no/a.png"), "There is no folder"),
+        ((*BASIC, "--state", "docs.jsonl"), "--state must name a directory"),
         (("--topics", "docs.jsonl", "--metric", "docs.jsonl"), "is not a samewise file"),
     ],
 )

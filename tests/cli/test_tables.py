@@ -95,7 +95,7 @@ def test_bad_tables_are_refused_with_a_remedy(files):
     text = bad("a,b,c\n1,,x\n1,2,y\n", label="c")
     assert "'b' of t.csv has 1 missing" in text and "in line 2" in text and "--drop b" in text
     assert "infinite" in bad("a,c\n1,x\ninf,y\n", label="c")
-    assert "is empty in 1 rows" in bad("a,c\n1,x\n2,\n", label="c")
+    assert "is empty in 1 rows, first in line 3." in bad("a,c\n1,x\n2,\n", label="c")
     assert "no column 'clas'; did you mean 'class'?" in bad("a,class\n1,x\n", label="clas")
     assert "no column 'zzz'; there are: a, class" in bad("a,class\n1,x\n", label="zzz")
     assert "no column 'q'" in bad("a,c\n1,x\n", label="c", drop=["q"])
@@ -103,7 +103,8 @@ def test_bad_tables_are_refused_with_a_remedy(files):
     assert "holds fractions" in bad("a,c\n1,0.5\n2,1.5\n", label="c")
     assert "--label NAME. Its columns: a, c" in bad("a,c\n1,1\n2,2\n")
     assert "has no rows" in bad("a,c\n", label="c")
-    assert "cannot be read as CSV" in bad("")
+    assert "t.csv is empty; a line with the names" in bad("")
+    assert "cannot be read as CSV" in bad("a,c\n1,x\n1,2,3\n")
     assert "no columns of features" in bad("c\nx\ny\n", label="c")
     assert "none of the endings .csv" in bad("x", "t.xls")
     assert "cannot be read as Parquet" in bad("x", "t.parquet")

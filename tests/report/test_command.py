@@ -58,7 +58,7 @@ def call(*arguments, code=0):
 
 def test_a_model_and_its_data_make_a_report(files):
     result = call("model.sw", "rows.csv", "--id", "name", "--out", "out.html")
-    assert result.output.rstrip().endswith("report written to out.html")
+    assert result.output.rstrip().endswith("Written to out.html.")
     html = (files / "out.html").read_text(encoding="utf-8")
     assert "<h1>lmnn on rows.csv</h1>" in html
     assert "the rows that the model was not learned from" in html

@@ -14,10 +14,12 @@ import scipy.sparse as sp
 
 pytest.importorskip("matplotlib")
 
+from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 
 from samewise import LMNN, Bilinear, Mahalanobis, MultiMetricLMNN, PassiveAggressive, SiLA
 from samewise.exceptions import InvalidInputError
+from samewise.plots import projection
 from samewise.protocols import evaluate, gain
 from samewise.report import Section, bullets, code, paragraph, picture, table, write_report
 from samewise.report.cases import most_changed
@@ -329,3 +331,19 @@ def test_pictures_are_the_same_each_time():
         for _ in range(2)
     )
     assert one == two
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_names_of_many_classes_do_not_hide_the_examples(long, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.array([f"a_rather_long_name_{c}" if long else str(c) for c in range(20)] * 10)
+    X = rng.normal(size=(200, 3))
+    ax = projection(None, X, y, ax=Figure().subplots())
+    drawn = [text.get_text() for text in ax.texts]
+    assert 0 < len(drawn) < 20 if long else len(drawn) == 20
+    boxes = [text.get_window_extent().padded(-4) for text in ax.texts]
+    touching = [a.overlaps(b) for n, a in enumerate(boxes) for b in boxes[:n]]
+    assert not long or not any(touching)
+    write_report(tmp_path / "r.html", Mahalanobis(np.eye(3)), X[:100], y[:100], X[100:], y[100:])
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert ("medians of the classes, where there is room." in text) == long

@@ -15,4 +15,7 @@ def main() -> None:
         if error.name not in ("typer", "rich", "pandas", "pyarrow"):
             raise
         sys.exit("error: the command samewise needs pip install 'samewise[cli]'")
+    except KeyboardInterrupt:
+        # The libraries take a while to load.
+        sys.exit(130)
     app()

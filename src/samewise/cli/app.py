@@ -5,6 +5,9 @@ Exit codes: 0 done, 1 something that was given cannot be used, 2 wrong usage, 13
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+
 import typer
 
 from samewise.cli.compare import compare_learners
@@ -12,7 +15,7 @@ from samewise.cli.datasets import list_datasets
 from samewise.cli.evaluate import evaluate_model
 from samewise.cli.filter import filter_documents
 from samewise.cli.fit import fit
-from samewise.cli.inspect import inspect
+from samewise.cli.inspect import inspect_model
 from samewise.cli.report import report_command
 from samewise.cli.search import search
 from samewise.cli.transform import transform
@@ -33,12 +36,22 @@ def _commands() -> None:
     """Learn what 'similar' means, and use it."""
 
 
-app.command("fit")(fit)
-app.command("evaluate")(evaluate_model)
-app.command("compare")(compare_learners)
-app.command("search")(search)
-app.command("transform")(transform)
-app.command("inspect")(inspect)
-app.command("datasets")(list_datasets)
-app.command("filter")(filter_documents)
-app.command("report")(report_command)
+def _help(command: Callable[..., None]) -> str:
+    """What a command says of itself, each paragraph one line: terminals differ in width."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "fit": fit,
+    "evaluate": evaluate_model,
+    "compare": compare_learners,
+    "search": search,
+    "transform": transform,
+    "inspect": inspect_model,
+    "datasets": list_datasets,
+    "filter": filter_documents,
+    "report": report_command,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name, help=_help(_command))(_command)

@@ -18,12 +18,13 @@ from samewise.cli.options import (
     Label,
     Seed,
     VectorField,
+    check_neighbors,
     listed,
 )
 from samewise.cli.shown import percent, print_json, say, show_table, working
 from samewise.cli.tables import check_classes, read_table
-from samewise.model import standardization, standardized
-from samewise.protocols import Compared, compare, hold_out
+from samewise.model import standardized
+from samewise.protocols import Compared, compare, hold_out, standardization
 
 __all__ = ["compare_learners"]
 
@@ -40,7 +41,10 @@ def compare_learners(
     neighbors: Annotated[int, typer.Option("-k", min=1, help="Neighbors that decide.")] = 3,
     scale: Annotated[
         bool,
-        typer.Option(help="Standardize dense columns whose spreads differ more than tenfold."),
+        typer.Option(
+            help="Standardize dense columns whose spreads differ more than tenfold, unless 3-NN is "
+            "clearly better without."
+        ),
     ] = True,
     seed: Seed = 0,
     features: Features = None,
@@ -68,7 +72,8 @@ def compare_learners(
         )
         y = check_classes(table)
         held = hold_out(y, part, seed) if table.train is None else ~table.train
-        scaling = standardization(table.X[~held]) if scale else None
+        check_neighbors(neighbors, int((~held).sum()))
+        scaling = standardization(table.X[~held], y[~held]) if scale else None
         X = table.X if scaling is None else standardized(table.X, *scaling)
         names = listed(learners)
         found: list[Compared] = []
@@ -92,7 +97,7 @@ def compare_learners(
         }
         if as_json:
             print_json(content)
-        else:
+        elif found:
             _show(content, neighbors)
         if interrupted:
             raise KeyboardInterrupt

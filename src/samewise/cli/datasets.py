@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from samewise.cli.errors import one_sentence
-from samewise.cli.exports import check_ending, write_table
+from samewise.cli.exports import check_ending, check_output, write_table
 from samewise.cli.options import Debug, Json
 from samewise.cli.shown import print_json, say
 from samewise.cli.tables import read_table
@@ -64,6 +64,8 @@ def _list(as_json: bool) -> None:
 def _one(name: str, out: str | None, as_json: bool) -> None:
     if out is not None:
         check_ending(out)
+        if out != "-":
+            check_output(out)
     if name not in available():
         # Asked of the store, which says where it looked.
         from samewise.datasets import load

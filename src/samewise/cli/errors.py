@@ -29,6 +29,8 @@ def one_sentence(
             warnings.simplefilter("default")
             warnings.showwarning = _warning(as_json)
             yield
+            # What is still in the buffer is written here, where a closed pipe is no accident.
+            sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read the output has enough; Python would complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -39,7 +41,7 @@ def one_sentence(
         _say(interrupted, as_json)
         raise typer.Exit(130) from None
     # A parameter out of its range is a ValueError of scikit-learn's; so are the package's own.
-    except (SamewiseError, OSError, ImportError, ValueError) as error:
+    except (SamewiseError, OSError, ImportError, ValueError, MemoryError) as error:
         if debug:
             raise
         _say(_sentence(error), as_json)
@@ -51,7 +53,10 @@ def _sentence(error: Exception) -> str:
         return f"there is no file {error.filename}; check the path"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError) and not isinstance(error, SamewiseError):
+        return f"there is not enough memory ({text or 'it is full'}); give fewer rows or columns"
+    return text or type(error).__name__
 
 
 def _say(sentence: str, as_json: bool, kind: str = "error") -> None:

@@ -21,6 +21,7 @@ from samewise.cli.options import (
     ModelFile,
     Seed,
     VectorField,
+    check_neighbors,
     listed,
     open_model,
 )
@@ -101,6 +102,7 @@ def evaluate_model(
                 seen = int(model.has_seen(other.X, other.names).sum())
                 if seen:
                     note += f"; the model was learned from {seen} of them, which flatters it"
+            check_neighbors(neighbors, len(parts[1]))
             found = _measured(model, parts, neighbors, seed, show)
         *plain, learned = found
         gains = [gain(before, learned) for before in plain]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,30 @@ from numpy.typing import NDArray
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["check_ending", "write_table"]
+__all__ = ["check_ending", "check_output", "write_table"]
 
 _WRITTEN = (".csv", ".parquet", ".npz", ".jsonl")
+
+
+def check_output(path: str | os.PathLike[str]) -> None:
+    """That a file can be written there; asked before the work, not after it."""
+    target = Path(path)
+    folder = target.resolve().parent
+    if target.is_dir():
+        raise InvalidInputError(f"{target} is a folder; name a file to write to.")
+    if not folder.is_dir():
+        raise InvalidInputError(
+            f"There is no folder {folder} to write to; make it, or name another file."
+        )
+    try:
+        # Tried, not asked: the superuser may do everything, and still not write everywhere.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InvalidInputError(
+            f"Nothing can be written to the folder {folder} ({error.strerror}); name a file in "
+            "another one."
+        ) from error
 
 
 def check_ending(path: str) -> str:

@@ -18,6 +18,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from samewise.cli.errors import one_sentence
+from samewise.cli.exports import check_output
+from samewise.cli.options import read_saved
 from samewise.exceptions import InvalidInputError
 from samewise.filtering import (
     BatchTopicFilter,
@@ -31,7 +33,6 @@ from samewise.filtering import (
     read_topics,
 )
 from samewise.filtering.run import decision_entry, repeated
-from samewise.saved import load
 from samewise.scores import FilteringScores, FilteringTally
 
 __all__ = ["filter_documents"]
@@ -94,18 +95,30 @@ def filter_documents(
     ] = False,
     debug: Annotated[bool, typer.Option(help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Route documents to the topics they are relevant to, one JSON line for each decision."""
+    """Route documents to the topics they are relevant to, one JSON line for each decision.
+
+    Topics are [{"id": "wine", "title": "wine and grapes"}, ...], documents lines of {"id": "d1",
+    "text": "..."}, judgments lines of {"document": "d1", "topic": "wine", "relevant": true}.
+
+    Example: samewise filter --topics topics.json --documents documents.jsonl
+    """
     with one_sentence(debug, as_json):
         if plot is not None and feedback is None:
             raise InvalidInputError("--plot shows scores, which need judgments: add --feedback.")
         if mode == Mode.batch and state is not None:
             raise InvalidInputError("--state is for streams; --mode batch reads all documents.")
+        if plot is not None:
+            check_output(plot)
+        if state is not None and state.exists() and not state.is_dir():
+            raise InvalidInputError(f"--state must name a directory, but {state} is a file.")
+        if feedback is not None and not feedback.exists():
+            raise FileNotFoundError(2, "No such file", str(feedback))
         pyplot = None if plot is None else _pyplot()
         chosen: dict[str, Any] = {
             "alpha": alpha,
             "n_initial": initial,
             "max_documents": max_documents,
-            "metric": None if metric is None else load(metric),
+            "metric": None if metric is None else read_saved(metric, "a saved form or learner"),
             "vectorizer": TextVectors(features, stem="porter" if stem else None),
         }
         described = read_topics(topics)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array, Matrix
 from samewise.cli.errors import one_sentence
+from samewise.cli.exports import check_output
 from samewise.cli.options import (
     Data,
     Debug,
@@ -35,7 +36,7 @@ from samewise.cli.shown import p_value, percent, print_json, say, show_table, ve
 from samewise.cli.tables import check_classes, read_table
 from samewise.exceptions import InvalidInputError
 from samewise.learners import Cosine
-from samewise.model import Model, mean_and_scale, row_marks, standardization, standardized
+from samewise.model import Model, row_marks, standardized
 from samewise.protocols import (
     Choice,
     calibrate_threshold,
@@ -43,7 +44,9 @@ from samewise.protocols import (
     hold_out,
     knn_correct,
     make_learner,
+    mean_and_scale,
     reduction_for,
+    standardization,
     tune_learner,
 )
 from samewise.scores import s_test
@@ -75,7 +78,8 @@ def fit(
     scale: Annotated[
         Scaling,
         typer.Option(
-            help="auto standardizes dense columns whose spreads differ more than tenfold."
+            help="auto standardizes dense columns whose spreads differ more than tenfold, unless "
+            "3-NN is clearly better without."
         ),
     ] = Scaling.auto,
     hold: Annotated[
@@ -106,8 +110,7 @@ def fit(
             raise InvalidInputError("--params belong to one learner: name it with --learner.")
         if learner != "auto":
             make_learner(learner, given)
-        if not out.resolve().parent.is_dir():
-            raise InvalidInputError(f"There is no folder {out.resolve().parent} to write to.")
+        check_output(out)
         with working("reading") as show:
             table = read_table(
                 data,
@@ -121,12 +124,19 @@ def fit(
             held = np.zeros(len(y), dtype=bool)
             if hold > 0:
                 held = hold_out(y, hold, seed) if table.train is None else ~table.train
-            scaling = _scaling(table.X[~held], scale)
+            scaling = _scaling(table.X[~held], y[~held], scale)
             X = table.X if scaling is None else standardized(table.X, *scaling)
             job = _Job(X[~held], y[~held], X[held], y[held], seed, show)
             choice = job.choose(learner, given, tune)
             found = job.learn(choice)
-        measured = job.measure(choice.name, found.form) if held.any() else {}
+            interrupted, measured = found.interrupted, {}
+            threshold = calibrate_threshold(found.form, job.X, job.y, random_state=seed)
+            try:
+                if held.any():
+                    measured = job.measure(choice.name, found.form)
+            except KeyboardInterrupt:
+                # What was learned is kept, measured or not.
+                interrupted = True
         model = Model(
             found.form,
             table.names,
@@ -136,7 +146,7 @@ def fit(
             learner=choice.name,
             params=choice.params,
             measured=measured,
-            threshold=calibrate_threshold(found.form, job.X, job.y, random_state=seed),
+            threshold=threshold,
             versions=_versions(),
             seen=np.unique(row_marks(table.X[~held])),
         )
@@ -147,12 +157,13 @@ def fit(
             "params": choice.params,
             "reason": choice.reason,
             "rows": len(job.y),
+            "held_out": len(job.y_held),
             "features": X.shape[1],
             "classes": len(np.unique(y)),
             "standardized": scaling is not None,
             "principal_directions": found.n_directions,
             "seconds": found.seconds,
-            "interrupted": found.interrupted,
+            "interrupted": interrupted,
             "form": repr(found.form),
             "measured": measured,
             "tried": [
@@ -165,7 +176,7 @@ def fit(
             print_json(summary)
         else:
             _show(summary)
-        if found.interrupted:
+        if interrupted:
             raise typer.Exit(130)
 
 
@@ -238,10 +249,10 @@ class _Job:
     def measure(self, name: str, form: Any) -> dict[str, Any]:
         """3-NN errors on the rows held out, and the s-test."""
         forms = {"euclidean": None, "cosine": Cosine().fit(self.X).metric_, name: form}
-        correct = {
-            which: knn_correct(metric, self.X, self.y, self.X_held, self.y_held)
-            for which, metric in forms.items()
-        }
+        correct = {}
+        for which, metric in forms.items():
+            self.show(f"measuring {which} on {len(self.y_held):,} rows")
+            correct[which] = knn_correct(metric, self.X, self.y, self.X_held, self.y_held)
         found: dict[str, Any] = {
             "rows": len(self.y_held),
             "errors": {which: float(np.mean(~right)) for which, right in correct.items()},
@@ -251,11 +262,11 @@ class _Job:
         return found
 
 
-def _scaling(X: Matrix, scale: Scaling) -> tuple[Array, Array] | None:
+def _scaling(X: Matrix, y: NDArray[Any], scale: Scaling) -> tuple[Array, Array] | None:
     if scale == Scaling.none:
         return None
     if scale == Scaling.auto:
-        return standardization(X)
+        return standardization(X, y)
     if sp.issparse(X):
         raise InvalidInputError("--scale standard would make sparse rows dense; use --scale none.")
     return mean_and_scale(X)
@@ -289,6 +300,8 @@ def _show(summary: dict[str, Any]) -> None:
         title = f"3-NN error on {measured['rows']:,} rows that were not learned from"
         show_table(["", "error", f"{summary['learner']} against it"], rows, title)
         say(_advice(summary["learner"], measured, bool(summary["reason"])))
+    elif summary["held_out"]:
+        say("It was stopped before it was measured; samewise evaluate measures it.")
     else:
         say("No rows were held out, so nothing was measured.")
     say(f"Written to {summary['model']}.")

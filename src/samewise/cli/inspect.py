@@ -11,10 +11,10 @@ from samewise.cli.options import Debug, Json, ModelFile, open_model
 from samewise.cli.shown import number, percent, print_json, say, show_table
 from samewise.protocols import inspect_form
 
-__all__ = ["inspect"]
+__all__ = ["inspect_model"]
 
 
-def inspect(
+def inspect_model(
     model_file: ModelFile,
     top: Annotated[int, typer.Option(min=1, help="How many features and pairs.")] = 10,
     as_json: Json = False,

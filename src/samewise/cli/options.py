@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from samewise.exceptions import InvalidInputError
+from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.forms import Form
 from samewise.model import Model
 from samewise.saved import load
@@ -24,9 +24,11 @@ __all__ = [
     "ModelFile",
     "Seed",
     "VectorField",
+    "check_neighbors",
     "listed",
     "open_model",
     "parsed_params",
+    "read_saved",
 ]
 
 Data = Annotated[
@@ -38,7 +40,8 @@ Data = Annotated[
     ),
 ]
 ModelFile = Annotated[
-    Path, typer.Argument(help="What samewise fit wrote, or a saved form or learner.")
+    Path,
+    typer.Argument(help="What samewise fit wrote, or a saved form or learner.", metavar="MODEL"),
 ]
 Label = Annotated[str | None, typer.Option(help="Column or field with the labels.")]
 Features = Annotated[
@@ -85,9 +88,35 @@ def _value(text: str) -> Any:
         return text
 
 
+_MODEL = "what samewise fit wrote, whole, or a saved form or learner"
+
+
+def read_saved(path: Path, what: str = _MODEL) -> Any:
+    """What samewise wrote to a file; of a file that cannot be read, what to give instead."""
+    wanted = f"give {what}."
+    if path.is_dir():
+        raise InvalidInputError(f"{path} is a folder; {wanted}")
+    if path.is_file() and not path.stat().st_size:
+        raise InvalidInputError(f"{path} is empty; {wanted}")
+    try:
+        return load(path)
+    except FileFormatError as error:
+        remedy = "" if "upgrade" in str(error) else f"; {wanted}"
+        raise FileFormatError(f"{error}{remedy}") from error
+
+
+def check_neighbors(k: int, n_rows: int) -> None:
+    """That there are as many rows to find neighbors among as shall decide."""
+    if k > n_rows:
+        raise InvalidInputError(
+            f"-k {k} asks for more neighbors than there are rows to find them among, {n_rows}; "
+            "give a smaller one."
+        )
+
+
 def open_model(path: Path) -> Model:
     """A model, or a form or learner made into one without names and scaling."""
-    found = load(path)
+    found = read_saved(path)
     if isinstance(found, Model):
         return found
     if isinstance(found, Form):

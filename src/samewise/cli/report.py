@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from samewise._typing import Matrix
 from samewise.cli.errors import one_sentence
 from samewise.cli.evaluate import query_and_items
+from samewise.cli.exports import check_output
 from samewise.cli.options import (
     Data,
     Debug,
@@ -26,6 +27,7 @@ from samewise.cli.options import (
     ModelFile,
     Seed,
     VectorField,
+    check_neighbors,
     listed,
     open_model,
 )
@@ -69,8 +71,7 @@ def report_command(
     Example: samewise report wine.sw wine.csv --out report.html
     """
     with one_sentence(debug, as_json, "interrupted; nothing was written"):
-        if not out.resolve().parent.is_dir():
-            raise InvalidInputError(f"There is no folder {out.resolve().parent} to write to.")
+        check_output(out)
         shape = None if image_shape is None else _shape(image_shape)
         model = open_model(model_file)
 
@@ -113,6 +114,7 @@ def report_command(
                 seen = int(model.has_seen(other.X, other.names).sum())
                 if seen:
                     note += f"; the model was learned from {seen} of them, which flatters it"
+            check_neighbors(neighbors, len(stored.y))
             show("measuring and drawing")
             report = write_report(
                 out,
@@ -200,4 +202,4 @@ def _show(out: Path, report: Report) -> None:
             f"Against {g.before}: {percent(g.errors[0])} → {percent(g.errors[1])}, {g.mark} "
             f"({p_value(g.p_value)}): {verdict(g.mark)}."
         )
-    say(f"report written to {out}")
+    say(f"Written to {out}.")

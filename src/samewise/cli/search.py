@@ -121,12 +121,18 @@ def _label(table: Table, row: int) -> Any:
 def _numbers(text: str) -> list[float]:
     try:
         if text.lstrip().startswith("["):
-            return [float(v) for v in json.loads(text)]
-        return [float(part) for part in text.replace(",", " ").split()]
+            numbers = [float(v) for v in json.loads(text)]
+        else:
+            numbers = [float(part) for part in text.replace(",", " ").split()]
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"--vector must be numbers, separated by commas: {error}."
         ) from error
+    if not numbers or not np.isfinite(numbers).all():
+        raise InvalidInputError(
+            f"--vector must be finite numbers, one for each column. Got {text!r}."
+        )
+    return numbers
 
 
 def _show(content: dict[str, Any], model: Model) -> None:

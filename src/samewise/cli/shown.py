@@ -10,13 +10,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 __all__ = ["number", "p_value", "percent", "print_json", "say", "show_table", "verdict", "working"]
 
 _WIDE = 120
+_LONG_NAME = 30
 
 
 def _console() -> Console:
@@ -30,15 +34,36 @@ def say(text: str = "") -> None:
 
 
 def show_table(headers: list[str], rows: list[list[str]], title: str | None = None) -> None:
-    """A table; all columns but the first are aligned to the right."""
+    """A table; all columns but the first are aligned to the right.
+
+    Where a terminal is narrow, headers are broken and lines between columns left out; numbers are
+    never cut.
+    """
     if title is not None:
         say(title)
-    table = Table()
+    console = _console()
+    wide = Table()
     for k, header in enumerate(headers):
-        table.add_column(header, justify="right" if k else "left", no_wrap=k > 0)
+        wide.add_column(header, justify="right" if k else "left", no_wrap=k > 0)
+    narrow = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
+    for k, header in enumerate(headers):
+        longest = max((cell_len(row[k]) for row in rows), default=0)
+        words = max((cell_len(word) for word in header.split()), default=0)
+        width = max(longest if k else min(longest, _LONG_NAME), words)
+        narrow.add_column(header, justify="right" if k else "left", width=width)
     for row in rows:
-        table.add_row(*row)
-    _console().print(table, markup=False)
+        wide.add_row(*row)
+        narrow.add_row(*row)
+    if _width(console, wide) <= console.width:
+        console.print(wide, markup=False)
+    else:
+        # What is wider still is broken by the terminal.
+        Console(width=max(console.width, _width(console, narrow))).print(narrow, markup=False)
+
+
+def _width(console: Console, table: Table) -> int:
+    # Asked with room to spare: a measurement never exceeds the width it is asked for.
+    return Measurement.get(console, console.options.update(width=10_000), table).maximum
 
 
 def print_json(content: Any) -> None:

@@ -93,20 +93,30 @@ def read_table(
     name = "standard input" if source == "-" else source
     wanted = _Wanted(name, label, known_label, tuple(features), tuple(drop), id_column)
     if source == "-":
-        text = sys.stdin.read()
+        try:
+            text = sys.stdin.read()
+        except UnicodeDecodeError as error:
+            raise _not_utf8(name, error) from error
         if not text.strip():
             raise InvalidInputError("Standard input is empty; CSV or JSON lines were expected.")
         if text.lstrip().startswith("{"):
             return _from_lines(text, wanted, vector_field)
         return _from_frame(_csv(io.StringIO(text), "standard input", ","), wanted, 2)
     path = Path(source)
-    if not path.exists():
+    # A folder that happens to have the name of a data set holds no rows.
+    if not path.exists() or (path.is_dir() and source in datasets.available()):
         return _from_dataset(wanted)
+    if path.is_dir():
+        raise InvalidInputError(f"{source} is a folder; name a file with rows in it.")
     kind = path.suffix.lower()
     if kind == ".npz":
         return _from_npz(path, wanted)
     if kind in (".jsonl", ".ndjson"):
-        return _from_lines(path.read_text(encoding="utf-8"), wanted, vector_field)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise _not_utf8(source, error) from error
+        return _from_lines(text, wanted, vector_field)
     if kind == ".parquet":
         try:
             return _from_frame(pd.read_parquet(path), wanted, 0)
@@ -157,14 +167,27 @@ class _Wanted:
 def _csv(file: Any, source: str, separator: str) -> pd.DataFrame:
     try:
         return pd.read_csv(file, sep=separator, skipinitialspace=True, low_memory=False)
-    except (ValueError, UnicodeDecodeError) as error:
+    except pd.errors.EmptyDataError as error:
+        raise InvalidInputError(
+            f"{source} is empty; a line with the names of the columns and a line for each row "
+            "were expected."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise _not_utf8(source, error) from error
+    except ValueError as error:
         raise InvalidInputError(f"{source} cannot be read as CSV: {error}") from error
+
+
+def _not_utf8(source: str, error: UnicodeDecodeError) -> InvalidInputError:
+    return InvalidInputError(
+        f"{source} is no text in UTF-8 (byte {error.start}: {error.reason}); save it as UTF-8."
+    )
 
 
 def _from_frame(frame: pd.DataFrame, wanted: _Wanted, first: int) -> Table:
     """Columns of numbers; `first` is the line of the file that the first row stands in."""
     if frame.empty:
-        raise InvalidInputError(f"{wanted.source} has no rows.")
+        raise InvalidInputError(f"{wanted.source} has no rows below the names of its columns.")
     frame.columns = [str(name) for name in frame.columns]
     names = list(frame.columns)
     label = wanted.label_among(names)
@@ -173,7 +196,11 @@ def _from_frame(frame: pd.DataFrame, wanted: _Wanted, first: int) -> Table:
         raise InvalidInputError(f"{wanted.source} has no columns of features besides the label.")
     where = "line" if first else "row"
     values = [_numbers(frame[name], name, wanted.source, where, first) for name in used]
-    y = None if label is None else _labels(frame[label].to_numpy(), label, wanted.source)
+    y = (
+        None
+        if label is None
+        else _labels(frame[label].to_numpy(), label, wanted.source, where, first)
+    )
     ids = (
         None
         if wanted.id_column is None
@@ -206,12 +233,14 @@ def _numbers(column: Any, name: str, source: str, where: str, first: int) -> NDA
     return numbers
 
 
-def _labels(values: NDArray[Any], label: str, source: str) -> NDArray[Any]:
+def _labels(
+    values: NDArray[Any], label: str, source: str, where: str = "row", first: int = 0
+) -> NDArray[Any]:
     missing = pd.isna(values)
     if missing.any():
         raise InvalidInputError(
             f"The label column {label!r} of {source} is empty in {int(missing.sum())} rows, first "
-            f"in row {int(missing.argmax())} (from 0). Remove them or fill them in."
+            f"in {where} {int(missing.argmax()) + first}. Remove them or fill them in."
         )
     if values.dtype.kind == "f":
         if np.any(values != np.round(values)):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from samewise.cli.errors import one_sentence
-from samewise.cli.exports import check_ending, write_table
+from samewise.cli.exports import check_ending, check_output, write_table
 from samewise.cli.options import (
     Data,
     Debug,
@@ -47,6 +47,8 @@ def transform(
     """
     with one_sentence(debug, as_json, "interrupted; nothing was written"):
         check_ending(out)
+        if out != "-":
+            check_output(out)
         model = open_model(model_file)
         with working("reading") as show:
             table = read_table(

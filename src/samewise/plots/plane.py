@@ -17,14 +17,20 @@ from samewise.plots._axes import COLORS, MARKERS, axes_for, form_for, labeled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["class_ellipses", "projection"]
+__all__ = ["class_ellipses", "crowded", "projection"]
+
+_LETTERS = 150
+"""As many letters as the names in a picture may have in all without hiding the examples."""
+_LETTER, _LINE = 0.019, 0.06
+"""Width of a letter and height of a line, in widths of the picture, about."""
 
 
 def projection(form: Form | None, X: Matrix, y: ArrayLike, *, ax: Axes | None = None) -> Axes:
     """Examples in the two directions in which a form's embedding of them varies most.
 
     Distances in the embedding are those of the form; the picture keeps as much of them as two
-    directions can. Every class has a marker of its own and its name at its median.
+    directions can. Every class has a marker of its own and its name at its median; of many or long
+    names, those that find room.
 
     Parameters
     ----------
@@ -155,6 +161,26 @@ def _plane(E: Array) -> Array:
     return np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
 
 
+def crowded(y: NDArray[Any]) -> bool:
+    """Whether the names of all classes would hide the examples."""
+    return sum(len(str(c)) for c in np.unique(y)) > _LETTERS
+
+
+def _with_room(names: list[str], at: Array, points: Array) -> list[int]:
+    """Which names can stand at their places inside the picture without touching each other."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    span = float((high - low).max())
+    sizes = span * np.array([[_LETTER * (len(name) + 1), _LINE] for name in names])
+    kept: list[int] = []
+    # Short ones first: more of them find room.
+    for n in sorted(range(len(names)), key=lambda n: len(names[n])):
+        inside = low[0] <= at[n, 0] - sizes[n, 0] / 2 and at[n, 0] + sizes[n, 0] / 2 <= high[0]
+        apart = (np.abs(at[kept] - at[n]) >= (sizes[kept] + sizes[n]) / 2).any(axis=1)
+        if inside and apart.all():
+            kept.append(n)
+    return sorted(kept)
+
+
 def _scatter(ax: Axes, points: Array, y: NDArray[Any], faint: bool = False) -> None:
     from matplotlib import colormaps
 
@@ -171,9 +197,14 @@ def _scatter(ax: Axes, points: Array, y: NDArray[Any], faint: bool = False) -> N
             linewidths=0,
             alpha=0.35 if faint else 0.65,
         )
-        x, height = np.median(of_class, axis=0)
+    names = [str(c) for c in classes]
+    medians = np.array([np.median(points[y == c], axis=0) for c in classes])
+    for n in _with_room(names, medians, points) if crowded(y) else range(len(names)):
+        x, height = medians[n]
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "alpha": 0.85, "linewidth": 0}
-        ax.text(x, height, str(c), ha="center", va="center", weight="bold", color="black", bbox=box)
+        ax.text(
+            x, height, names[n], ha="center", va="center", weight="bold", color="black", bbox=box
+        )
     # Distances are what the picture is about: one unit is as long across as up.
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_xticks([])

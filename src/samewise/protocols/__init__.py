@@ -21,6 +21,7 @@ from samewise.protocols.evaluation import (
 )
 from samewise.protocols.inspection import Inspection, inspect_form
 from samewise.protocols.reduction import Reduction, reduction_for
+from samewise.protocols.scaling import mean_and_scale, standardization
 from samewise.protocols.tune import TunedC, neighbor_accuracies, tune_C
 
 __all__ = [
@@ -44,8 +45,10 @@ __all__ = [
     "inspect_form",
     "knn_correct",
     "make_learner",
+    "mean_and_scale",
     "neighbor_accuracies",
     "reduction_for",
+    "standardization",
     "tune_C",
     "tune_learner",
 ]

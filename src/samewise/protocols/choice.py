@@ -311,10 +311,11 @@ def choose_learner(
     attempt(names, 2 + len(names))
     best = _best(table, "none of the learners that were tried")
     plain = min((euclidean, cosine), key=lambda trial: trial.error)
+    which = "" if test.mark == "=" else "the distance is "
     reason = (
         f"On {len(parts[3])} validation rows, 3-NN errs on {_percent(euclidean.error)} by "
         f"Euclidean distance and on {_percent(cosine.error)} by cosine "
-        f"({_probably(test.mark, test.p_value)}), {then}; "
+        f"({which}{_probably(test.mark, test.p_value)}), {then}; "
     )
     return Choice(
         best.name,

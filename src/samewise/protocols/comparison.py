@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import resource
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -125,12 +127,43 @@ def _alone(name: str, *work: Any) -> Compared:
     """Learn in a new process, whose memory is then that of this learner."""
     # Not forked: a child would begin with the memory, and the locks, of this process.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        try:
-            return pool.submit(_learn, name, *work).result()
-        except BrokenProcessPool:
-            refused = "its process was killed, perhaps for want of memory"
-            return Compared(name, np.nan, {}, np.nan, 0, refused)
+    here, there = context.Pipe()
+    process = context.Process(target=_answer, args=(there,))
+    # Ctrl-C goes to every process of a terminal. This one ends the other, which inherits that it
+    # is deaf to it, and so leaves no traceback. Python's helper of processes starts before: that
+    # would make this one listen again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    there.close()
+    try:
+        here.send((name, *work))
+        found = here.recv()
+    except (EOFError, OSError):
+        refused = "its process was killed, perhaps for want of memory"
+        return Compared(name, np.nan, {}, np.nan, 0, refused)
+    finally:
+        here.close()
+        process.terminate()
+        process.join()
+    if isinstance(found, Exception):
+        raise found
+    assert isinstance(found, Compared)
+    return found
+
+
+def _answer(there: Connection) -> None:
+    """What runs in the other process: learn what comes, and send what was found."""
+    try:
+        found: Compared | Exception = _learn(*there.recv())
+    except Exception as error:
+        found = error
+    # If nobody waits for it any more, it is not missed.
+    with suppress(OSError):
+        there.send(found)
 
 
 def _learn(

@@ -18,6 +18,7 @@ from samewise.exceptions import SamewiseWarning
 from samewise.forms import Form, GeneralizedCosine, Mahalanobis, MultiMetric
 from samewise.plots.curves import windows
 from samewise.plots.matrices import eigenvalue_shares
+from samewise.plots.plane import crowded
 from samewise.protocols import Measured
 from samewise.report.page import Html, picture, side_by_side
 from samewise.report.words import percent
@@ -206,13 +207,14 @@ def _planes(subject: Subject) -> list[Html]:
     X, y = subject.sample(POINTS)
     if len(y) < 3:
         return []
+    room = ", where there is room" if crowded(y) else ""
     return [
         picture(
             partial(plots.projection, form, X, y),
             alt=f"Scatter plot of test examples in the two main directions under {name}, each "
             "class with its own marker and its name at its median.",
             caption=f"{name}: {len(y):,} test examples in the two directions in which they vary "
-            "most under it. Names stand at the medians of the classes.",
+            f"most under it. Names stand at the medians of the classes{room}.",
             size=(5.2, 4.4),
         )
         for name, form in subject.forms.items()
