@@ -218,7 +218,8 @@ class Model:
             raise InvalidInputError(
                 f"The model was learned from {len(self.feature_names)} columns, of which "
                 f"{len(missing)} are missing here: {', '.join(map(repr, missing[:3]))}"
-                f"{'…' if len(missing) > 3 else ''}{hint}."
+                f"{'…' if len(missing) > 3 else ''}{hint}. Add them, or rename the columns that "
+                "are meant."
             )
         return np.array([place[name] for name in self.feature_names])
 

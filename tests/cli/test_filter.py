@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from samewise.cli import main
 from samewise.cli.app import app
 from samewise.filtering import TopicFilter
-from samewise.forms import GeneralizedCosine
+from samewise.forms import GeneralizedCosine, Mahalanobis
+from samewise.model import Model
 
 TOPICS = """<top><num>1</num><title>Cocoa beans</title></top>
 <top><num>2</num><title>Gold mines</title></top>"""
@@ -147,10 +148,12 @@ def test_malformed_lines(files):
         ((*BASIC, "--feedback", "others.jsonl", "--plot", "no/a.png"), "There is no folder"),
         ((*BASIC, "--state", "docs.jsonl"), "--state must name a directory"),
         (("--topics", "docs.jsonl", "--metric", "docs.jsonl"), "is not a samewise file"),
+        ((*BASIC, "--metric", "table.sw"), "table.sw is a model of a table's columns"),
     ],
 )
 def test_errors_are_one_sentence(files, arguments, sentence):
     (files / "others.jsonl").write_text(lines([{"id": "a", "topics": ["9"]}]))
+    Model(Mahalanobis.identity(1), ("cm",)).save(files / "table.sw")
     result = call(*arguments, code=1)
     assert result.stdout == ""
     assert sentence in result.stderr

@@ -33,6 +33,7 @@ from samewise.filtering import (
     read_topics,
 )
 from samewise.filtering.run import decision_entry, repeated
+from samewise.model import Model
 from samewise.scores import FilteringScores, FilteringTally
 
 __all__ = ["filter_documents"]
@@ -118,7 +119,7 @@ def filter_documents(
             "alpha": alpha,
             "n_initial": initial,
             "max_documents": max_documents,
-            "metric": None if metric is None else read_saved(metric, "a saved form or learner"),
+            "metric": None if metric is None else _metric(metric),
             "vectorizer": TextVectors(features, stem="porter" if stem else None),
         }
         described = read_topics(topics)
@@ -299,6 +300,17 @@ def _counting() -> Iterator[Any]:
                 progress.update(task, description=f"{seen[0]:,} documents, {seen[1]:,} for a topic")
 
         yield count
+
+
+def _metric(path: Path) -> Any:
+    """A form or learner for vectors of text."""
+    found = read_saved(path, "a saved form or learner")
+    if isinstance(found, Model):
+        raise InvalidInputError(
+            f"{path} is a model of a table's columns, which texts do not have; give a form or "
+            "learner of text vectors, as its save writes it."
+        )
+    return found
 
 
 def _pyplot() -> Any:
