@@ -38,7 +38,7 @@ from scipy import linalg
 
 from experiments import _pola_pictures, _pola_report
 from experiments._common import in_processes, neighbor_errors
-from samewise import POLA, Form, Mahalanobis, Pairs
+from samewise import LDA, POLA, RCA, Form, Mahalanobis, Pairs
 from samewise._typing import Array
 from samewise.datasets import load
 from samewise.protocols import neighbor_accuracies
@@ -48,6 +48,8 @@ N_PAIRS = 1000
 NEIGHBORS = (1, 3)
 SCALES = ("[0, 1]", "unit length")
 RIDGE = 1e-3
+SHRINKAGE = RIDGE / (1 + RIDGE)
+"""(1 − s) C + s tr(C)/d I has C and the ridge in the same proportion."""
 
 Labeled = tuple[Array, Array]
 Problem = tuple[Labeled, Labeled]
@@ -135,21 +137,20 @@ def metrics(train: Labeled) -> dict[str, Form | None]:
     """Every metric of the comparison, learned from the training images."""
     X, y = train
     pairs = draw(train)
-    V = pairs.differences()[pairs.y == 1]
-    C_w, C_pairs = within_class(X, y), V.T @ V / (2 * len(V))
     P = principal_directions(X, 100)
-    mean_difference = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+    Q = P[:40]
+    ends, which = similar(pairs)
     pola = POLA().fit(pairs).metric_
     return {
         "euclidean": None,
         "pola": pola,
-        "rca_pca40": projected_whitening(C_w, P[:40]),
-        "rca": whitening(ridged(C_w)),
+        "rca_pca40": mapped_back(RCA().fit(X @ Q.T, y), Q),
+        "rca": RCA(shrinkage=SHRINKAGE).fit(X, y).metric_,
         "pola_leading": pola.reduce(1),
-        "fda": direction(linalg.solve(ridged(C_w), mean_difference, assume_a="pos")),
-        "fda_pseudo_inverse": direction(linalg.pinvh(C_w, rtol=1e-8) @ mean_difference),
-        "rca_pca40_same_pairs": projected_whitening(C_pairs, P[:40]),
-        "rca_same_pairs": whitening(ridged(C_pairs)),
+        "fda": LDA(shrinkage=SHRINKAGE).fit(X, y).metric_,
+        "fda_pseudo_inverse": by_pseudo_inverse(X, y),
+        "rca_pca40_same_pairs": mapped_back(RCA().fit(ends @ Q.T, chunklets=which), Q),
+        "rca_same_pairs": RCA(shrinkage=SHRINKAGE).fit(ends, chunklets=which).metric_,
         "pola_averaged": POLA(average="survival").fit(pairs).metric_,
         **several_passes(pairs),
         "pola_20000_pairs": more_pairs(train, P),
@@ -165,14 +166,27 @@ def several_passes(pairs: Pairs) -> dict[str, Form]:
 def more_pairs(train: Labeled, P: Array) -> Form:
     """20 000 pairs and averaging, after PCA; mapped back to pixels."""
     reduced = (train[0] @ P.T, train[1])
-    learned = POLA(average="survival").fit(draw(reduced, 20000))
+    return mapped_back(POLA(average="survival").fit(draw(reduced, 20000)), P)
+
+
+def mapped_back(learned: POLA | RCA, P: Array) -> Mahalanobis:
+    """The metric of pixels that was learned after a projection."""
     return Mahalanobis.from_components(learned.components_ @ P)
 
 
-def within_class(X: Array, y: Array) -> Array:
-    """C_w: the covariance of the images about the means of their classes."""
-    centered = X - np.array([X[y == c].mean(axis=0) for c in (0, 1)])[y]
-    return centered.T @ centered / len(X)
+def similar(pairs: Pairs) -> tuple[Array, Array]:
+    """Both ends of all similar pairs, each pair a chunklet of its own."""
+    same = pairs.y == 1
+    ends = np.concatenate([pairs.X[pairs.left[same]], pairs.X[pairs.right[same]]])
+    return ends, np.tile(np.arange(same.sum()), 2)
+
+
+def by_pseudo_inverse(X: Array, y: Array) -> Mahalanobis:
+    """FDA with the pseudo-inverse of C_w: the distance along one direction."""
+    means = np.array([X[y == c].mean(axis=0) for c in (0, 1)])
+    centered = X - means[y]
+    w = linalg.pinvh(centered.T @ centered / len(X), rtol=1e-8) @ (means[1] - means[0])
+    return Mahalanobis.from_components(w[None, :] / np.linalg.norm(w))
 
 
 def principal_directions(X: Array, n: int) -> Array:
@@ -180,24 +194,3 @@ def principal_directions(X: Array, n: int) -> Array:
     d = X.shape[1]
     _, U = linalg.eigh(np.cov(X.T), subset_by_index=[d - n, d - 1])
     return U.T[::-1]
-
-
-def ridged(C: Array) -> Array:
-    """C with a part of its mean variance added to the diagonal."""
-    return C + RIDGE * np.trace(C) / len(C) * np.eye(len(C))
-
-
-def whitening(C: Array) -> Mahalanobis:
-    """RCA: the distance of C^(−1/2)."""
-    eigenvalues, U = linalg.eigh(C)
-    return Mahalanobis.from_components((U / np.sqrt(eigenvalues)).T)
-
-
-def projected_whitening(C: Array, P: Array) -> Mahalanobis:
-    """RCA after a projection."""
-    return Mahalanobis.from_components(whitening(P @ C @ P.T).components @ P)
-
-
-def direction(w: Array) -> Mahalanobis:
-    """The distance along one direction."""
-    return Mahalanobis.from_components(w[None, :] / np.linalg.norm(w))

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("joblib")
 
 from experiments import _pola_pictures, _pola_report, pola_mnist
+from samewise import RCA, Pairs
 from samewise.exceptions import DatasetNotFoundError
 
 RESULTS = Path(pola_mnist.__file__).parent / "results" / "pola_mnist"
@@ -62,22 +63,50 @@ def test_a_small_problem_runs_and_finds_the_digits():
     assert errors["pola_test"].max() < 0.05
 
 
-def test_whitening_makes_the_covariance_the_identity():
+def scattered():
     random = np.random.RandomState(0)
     X = random.standard_normal((300, 5)) @ random.standard_normal((5, 5))
     y = random.randint(0, 2, 300)
-    C = pola_mnist.within_class(X, y)
-    naive = np.zeros((5, 5))
+    C = np.zeros((5, 5))
     for c in (0, 1):
         for x in X[y == c]:
             v = x - X[y == c].mean(axis=0)
-            naive += np.outer(v, v) / 300
-    np.testing.assert_allclose(C, naive, rtol=1e-10)
-    L = pola_mnist.whitening(C).components
-    np.testing.assert_allclose(L @ C @ L.T, np.eye(5), atol=1e-10)
+            C += np.outer(v, v) / 300
+    return X, y, C
+
+
+def test_shrinkage_is_the_ridge_up_to_a_factor():
+    X, y, C = scattered()
+    ridged = C + pola_mnist.RIDGE * np.trace(C) / 5 * np.eye(5)
+    L = RCA(shrinkage=pola_mnist.SHRINKAGE).fit(X, y).components_
+    np.testing.assert_allclose(L @ ridged @ L.T, (1 + pola_mnist.RIDGE) * np.eye(5), atol=1e-10)
+
+
+def test_a_metric_learned_after_a_projection_is_that_of_the_projected_rows():
+    X, y, C = scattered()
     P = pola_mnist.principal_directions(X, 2)
     np.testing.assert_allclose(P @ P.T, np.eye(2), atol=1e-12)
-    assert pola_mnist.projected_whitening(C, P).components.shape == (2, 5)
+    L = pola_mnist.mapped_back(RCA().fit(X @ P.T, y), P).components
+    assert L.shape == (2, 5)
+    np.testing.assert_allclose(L @ C @ L.T, np.eye(2), atol=1e-10)
+
+
+def test_similar_pairs_are_chunklets_of_two():
+    X, y, _ = scattered()
+    pairs = Pairs.from_labels(X, y, 80, strategy="random", random_state=0)
+    V = pairs.differences()[pairs.y == 1]
+    C = V.T @ V / (2 * len(V))
+    # A chunklet is centered at its mean: each of two ends is v/2 from it.
+    ends, which = pola_mnist.similar(pairs)
+    L = RCA().fit(ends, chunklets=which).components_
+    np.testing.assert_allclose(L @ C @ L.T, 2 * np.eye(5), atol=1e-9)
+
+
+def test_the_pseudo_inverse_gives_fishers_direction_where_there_is_an_inverse():
+    X, y, C = scattered()
+    w = np.linalg.solve(C, X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0))
+    (found,) = pola_mnist.by_pseudo_inverse(X, y).components
+    np.testing.assert_allclose(np.abs(found), np.abs(w) / np.linalg.norm(w), rtol=1e-8)
 
 
 def test_counts_of_a_comparison():
