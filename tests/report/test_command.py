@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from samewise import LMNN, PassiveAggressive
 from samewise.cli.app import app
-from samewise.model import Model, mean_and_scale, row_marks
+from samewise.model import Model, row_marks
+from samewise.protocols import mean_and_scale
 
 
 @pytest.fixture
