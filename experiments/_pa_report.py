@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments import _pa_summary
 from experiments._common import Rows, plots, save_figure, write_csv
-from experiments._pa_paper import ERRORS, HOLM, METHODS, RANKS, SECONDS
+from experiments._pa_paper import ERRORS, HOLM, METHODS, RANKS, SECONDS, WITH_ITML
 from samewise.datasets import load_pa_study
 from samewise.scores import friedman, holm_pairwise
 
@@ -40,13 +40,14 @@ def write(
     write_csv(out / "friedman_errors.csv", friedman_rows(errors))
     write_csv(out / "predictive.csv", predictive)
     write_csv(out / "runs.csv", run_rows(results))
+    write_csv(out / "itml.csv", itml_rows(results))
     write_csv(out / "fig3_predictive_error.csv", curves(results))
     ranks, leading = closer_looks(results)
     write_csv(out / "fig4_rank.csv", ranks)
     write_csv(out / "fig5_leading.csv", leading)
     draw_predictive(out / "fig3_predictive_error.png", curves(results))
     draw_iono(out / "fig4_fig5_ionosphere.png", ranks, leading)
-    text = _pa_summary.text(results, errors, _times(results), predictive, ranks, leading)
+    text = _pa_summary.text(results, errors, _times(results, WITH_ITML), predictive, ranks, leading)
     (out / "summary.md").write_text(text, encoding="utf-8")
 
 
@@ -81,20 +82,18 @@ def table_2(results: Results) -> Rows:
     for name, runs in results.items():
         for method, (error, k) in ERRORS[name].items():
             row = {"set": name, "method": method, "paper_error": error, "paper_k": k}
-            ours = dict.fromkeys(("error", "k", "sd"))
-            if method in runs[0]:
-                E = np.array([one[method]["errors"] for one in runs])
-                best = int(E.mean(axis=0).argmin())
-                ours = {"error": E.mean(axis=0)[best], "k": best + 1, "sd": E[:, best].std(ddof=1)}
+            E = np.array([one[method]["errors"] for one in runs])
+            best = int(E.mean(axis=0).argmin())
+            ours = {"error": E.mean(axis=0)[best], "k": best + 1, "sd": E[:, best].std(ddof=1)}
             rows.append({**row, **ours})
     return rows
 
 
 def table_3(results: Results) -> Rows:
-    """CPU seconds of learning, and of choosing C before it."""
+    """CPU seconds of learning, and of choosing C before it; of ITML with γ, and of all γ."""
     rows = []
     for name, runs in results.items():
-        for method in METHODS:
+        for method in WITH_ITML:
             seconds = np.array([one[method]["seconds"] for one in runs])
             row = {"set": name, "method": method, "paper_seconds": SECONDS[name][method]}
             tuning = np.mean([one[method]["tuning"] for one in runs])
@@ -104,10 +103,10 @@ def table_3(results: Results) -> Rows:
     return rows
 
 
-def _times(results: Results) -> np.ndarray:
+def _times(results: Results, methods: tuple[str, ...] = METHODS) -> np.ndarray:
     return np.array(
         [
-            [np.mean([one[m]["seconds"] for one in runs]) for m in METHODS]
+            [np.mean([one[m]["seconds"] for one in runs]) for m in methods]
             for runs in results.values()
         ]
     )
@@ -115,25 +114,44 @@ def _times(results: Results) -> np.ndarray:
 
 def table_4(results: Results) -> Rows:
     """Mean ranks by CPU time, 1 the fastest."""
-    ours = friedman(_times(results)).mean_ranks
-    paper = friedman([[SECONDS[name][m] for m in METHODS] for name in results]).mean_ranks
+    six, seven = (
+        {
+            who: dict(zip(methods, friedman(times).mean_ranks, strict=True))
+            for who, times in (
+                ("paper", [[SECONDS[name][m] for m in methods] for name in results]),
+                ("ours", _times(results, methods)),
+            )
+        }
+        for methods in (METHODS, WITH_ITML)
+    )
     rows = [
         {
             "method": method,
             "paper_15_sets_7_methods": RANKS[method],
-            "paper_these_sets_6_methods": paper[i],
-            "ours": ours[i],
+            "paper_these_sets_6_methods": six["paper"].get(method),
+            "ours": six["ours"].get(method),
+            "paper_these_sets_7_methods": seven["paper"][method],
+            "ours_7_methods": seven["ours"][method],
         }
-        for i, method in enumerate(METHODS)
+        for method in WITH_ITML
     ]
-    return sorted(rows, key=lambda row: row["ours"])
+    return sorted(rows, key=lambda row: row["ours_7_methods"])
 
 
 def table_5(results: Results) -> Rows:
-    """Holm-adjusted p-values of − against +, by CPU time."""
-    p = holm_pairwise(friedman(_times(results)).mean_ranks, len(results))
+    """Holm-adjusted p-values of − against + and ITML, by CPU time, among six and seven methods."""
+    six, seven = (
+        holm_pairwise(friedman(_times(results, methods)).mean_ranks, len(results))
+        for methods in (METHODS, WITH_ITML)
+    )
     return [
-        {"first": a, "second": b, "paper": value, "ours": p[METHODS.index(a), METHODS.index(b)]}
+        {
+            "first": a,
+            "second": b,
+            "paper": value,
+            "ours": None if b == "ITML" else six[METHODS.index(a), METHODS.index(b)],
+            "ours_7_methods": seven[WITH_ITML.index(a), WITH_ITML.index(b)],
+        }
         for (a, b), value in HOLM.items()
     ]
 
@@ -159,13 +177,14 @@ def friedman_rows(errors: Rows) -> Rows:
     return [
         *rows,
         {"method": "p-value", **ends},
-        {"method": "p-value, six methods only", **_six(errors)},
+        {"method": "p-value, six methods only", **_p_values(errors, METHODS)},
+        {"method": "p-value, six methods and ITML", **_p_values(errors, WITH_ITML)},
     ]
 
 
-def _six(errors: Rows) -> dict[str, float]:
+def _p_values(errors: Rows, methods: tuple[str, ...]) -> dict[str, float]:
     return {
-        f"{who}_mean_rank": friedman(_matrix(errors, METHODS, column)).p_value
+        f"{who}_mean_rank": friedman(_matrix(errors, methods, column)).p_value
         for who, column in (("paper", "paper_error"), ("our", "error"))
     }
 
@@ -192,6 +211,16 @@ def run_rows(results: Results) -> Rows:
         for name, runs in results.items()
         for i, one in enumerate(runs)
         for method in METHODS
+    ]
+
+
+def itml_rows(results: Results) -> Rows:
+    """γ of ITML; cycles through the pairs, and the gap that they left; pairs with λ > 0."""
+    keys = ("gamma", "cycles", "gap", "active", "rank")
+    return [
+        {"set": name, "run": i, **{key: one["ITML"][key] for key in keys}}
+        for name, runs in results.items()
+        for i, one in enumerate(runs)
     ]
 
 
