@@ -265,6 +265,7 @@ def test_runs_do_not_depend_on_the_number_of_threads(tmp_path, monkeypatch):
         raise InterruptedError
 
     monkeypatch.setattr(_thesis_runs, "double_cross_validation", learned)
+    monkeypatch.setattr(_thesis_runs, "examples", lambda name: (np.eye(4), np.arange(4) % 2))
     with threads(2), pytest.raises(InterruptedError):
         _thesis_runs.measure(tmp_path, Key("Iris", "LMNN", "knn", "multiclass"))
     assert seen == [1]
