@@ -5,7 +5,6 @@ from samewise.protocols.choice import (
     Choice,
     Trial,
     choose_learner,
-    hold_out,
     make_learner,
     tune_learner,
 )
@@ -20,6 +19,7 @@ from samewise.protocols.evaluation import (
     knn_correct,
 )
 from samewise.protocols.inspection import Inspection, inspect_form
+from samewise.protocols.parts import hold_out
 from samewise.protocols.reduction import Reduction, reduction_for
 from samewise.protocols.scaling import mean_and_scale, standardization
 from samewise.protocols.tune import TunedC, neighbor_accuracies, tune_C

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import check_random_state
 
-from samewise._typing import Indices, Matrix
+from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.learners import (
     ITML,
@@ -40,6 +39,7 @@ from samewise.learners import (
     SiLA,
 )
 from samewise.protocols.evaluation import knn_correct
+from samewise.protocols.parts import Parts, learn_and_judge
 from samewise.protocols.reduction import reduction_for
 from samewise.scores import s_test
 
@@ -48,7 +48,6 @@ __all__ = [
     "Choice",
     "Trial",
     "choose_learner",
-    "hold_out",
     "make_learner",
     "tune_learner",
 ]
@@ -201,45 +200,6 @@ def make_learner(
     return learner.set_params(**(params or {}))
 
 
-def hold_out(y: ArrayLike, part: float, random_state: Any = None) -> NDArray[np.bool_]:
-    """Which rows to set aside: a part of each class, as evenly as numbers allow.
-
-    The only member of a class is never set aside.
-
-    Parameters
-    ----------
-    y : array of shape (n,)
-        Labels.
-    part : float in (0, 1)
-    random_state : int, RandomState instance or None
-
-    Returns
-    -------
-    array of booleans of shape (n,)
-
-    Examples
-    --------
-    >>> from samewise.protocols import hold_out
-    >>> held = hold_out(["a", "b"] * 10, 0.3, random_state=0)
-    >>> held[::2].sum(), held[1::2].sum()
-    (np.int64(3), np.int64(3))
-    """
-    codes = np.unique(np.asarray(y), return_inverse=True)[1]
-    if not 0 < part < 1:
-        raise InvalidInputError(f"The part to set aside must be between 0 and 1. Got {part!r}.")
-    rows = check_random_state(random_state).permutation(len(codes))
-    rows = rows[np.argsort(codes[rows], kind="stable")]
-    held = np.zeros(len(codes), dtype=bool)
-    held[rows] = np.diff(np.floor(np.arange(len(codes) + 1) * part + 0.5)) > 0
-    held &= np.bincount(codes)[codes] > 1
-    if not held.any() or held.all():
-        raise InvalidInputError(
-            f"A part of {part:g} of {len(codes)} rows leaves nothing to learn from or nothing to "
-            "judge by; give more rows, or another part."
-        )
-    return held
-
-
 def choose_learner(
     X: Matrix,
     y: ArrayLike,
@@ -287,7 +247,7 @@ def choose_learner(
     >>> [trial.name for trial in choice.table][:3]
     ['euclidean', 'cosine', 'lda']
     """
-    parts = _parts(X, np.asarray(y), validation, max_rows, random_state)
+    parts = learn_and_judge(X, np.asarray(y), validation, max_rows, random_state)
     say = watch or (lambda name, done, total: None)
     table: list[Trial] = []
 
@@ -376,7 +336,7 @@ def tune_learner(
     candidates = list(ParameterGrid(grid))
     # The usual setting first, so that it is kept where nothing is better.
     candidates.sort(key=lambda candidate: any(default[k] != v for k, v in candidate.items()))
-    parts = _parts(X, np.asarray(y), validation, max_rows, random_state)
+    parts = learn_and_judge(X, np.asarray(y), validation, max_rows, random_state)
     table: list[Trial] = []
     for candidate in candidates:
         if watch is not None:
@@ -393,19 +353,6 @@ def tune_learner(
         )
     learner = make_learner(name, best.params, random_state)
     return Choice(name, best.params, learner, reason, table)
-
-
-Parts = tuple[Matrix, NDArray[Any], Matrix, NDArray[Any]]
-
-
-def _parts(X: Matrix, y: NDArray[Any], validation: float, most: int, random_state: Any) -> Parts:
-    """Rows to learn from and rows to judge by."""
-    rows: Indices = np.arange(len(y))
-    if len(y) > most:
-        rows = np.flatnonzero(hold_out(y, most / len(y), random_state))
-    held = hold_out(y[rows], validation, random_state)
-    learn, judge = rows[~held], rows[held]
-    return X[learn], y[learn], X[judge], y[judge]
 
 
 def _tried(name: str, params: dict[str, Any], parts: Parts, random_state: Any) -> Trial:

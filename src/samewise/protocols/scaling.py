@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.protocols.choice import hold_out
 from samewise.protocols.evaluation import knn_correct
+from samewise.protocols.parts import learn_and_judge
 from samewise.scores import s_test
 
 __all__ = ["mean_and_scale", "standardization"]
@@ -46,18 +46,14 @@ def standardization(X: Matrix, y: ArrayLike) -> tuple[Array, Array] | None:
     spread = spread[spread > 0]
     if not spread.size or spread.max() <= _SPREAD * spread.min():
         return None
-    y = np.asarray(y)
     try:
-        rows = np.flatnonzero(hold_out(y, _JUDGED / len(y), 0)) if len(y) > _JUDGED else slice(None)
-        X, y = X[rows], y[rows]
-        held = hold_out(y, 0.25, 0)
+        A, a, B, b = learn_and_judge(X, np.asarray(y), 0.25, _JUDGED, 0)
     except InvalidInputError:
         # Too few rows to tell.
         return mean, scale
-    given, scaled = (
-        knn_correct(None, Z[~held], y[~held], Z[held], y[held])
-        for Z in (X, X / scale.astype(X.dtype))
-    )
+    unit = scale.astype(X.dtype)
+    given = knn_correct(None, A, a, B, b)
+    scaled = knn_correct(None, A / unit, a, B / unit, b)
     return None if s_test(given, scaled).mark in "≫>" else (mean, scale)
 
 
