@@ -20,7 +20,14 @@ from samewise.learners.lmnn.lbfgs import Matrix64
 from samewise.learners.lmnn.objective import Value
 from samewise.learners.lmnn.points import Classes
 from samewise.learners.lmnn.workers import workers
-from samewise.learners.soft_neighbors import Coordinates, SoftNeighbors, Vector, start, value
+from samewise.learners.soft_neighbors import (
+    Coordinates,
+    SoftNeighbors,
+    Vector,
+    near_at_one,
+    starts,
+    value,
+)
 from samewise.learners.watch import Watch
 
 __all__ = ["MCML"]
@@ -158,7 +165,13 @@ class MCML(BatchLearner):
             problem = Collapse(SoftNeighbors(where.rows, classes, team))
             d = X.shape[1]
             if L is None:
-                L = start(problem.points, where, d, lambda some, L: Collapse(some).value(L).loss)
+                L = starts(
+                    problem.points,
+                    where,
+                    d,
+                    lambda some, L: Collapse(some).value(L).loss,
+                    near_at_one,
+                )[0]
             else:
                 L = np.linalg.qr(np.vstack([where.coordinates(L), np.zeros((d, d))])).R
 

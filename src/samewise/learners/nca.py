@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,16 +18,38 @@ from samewise.exceptions import InvalidInputError
 from samewise.learners.batch import BatchLearner, dense_rows, given_map, held_out_rows
 from samewise.learners.labels import numbered
 from samewise.learners.lmnn.lbfgs import LBFGS, Matrix64
+from samewise.learners.lmnn.objective import Value
 from samewise.learners.lmnn.points import Classes
 from samewise.learners.lmnn.watch import EVERY, HeldOut
 from samewise.learners.lmnn.workers import workers
-from samewise.learners.soft_neighbors import Coordinates, SoftNeighbors, Vector, start, value
+from samewise.learners.soft_neighbors import (
+    POWERS,
+    Coordinates,
+    SoftNeighbors,
+    Vector,
+    spread_over,
+    starts,
+    value,
+)
 from samewise.learners.watch import Watch
 
 __all__ = ["NCA"]
 
 PATIENCE = 2
 """Iterations in a row that hardly lower the loss before the end."""
+
+SPREAD = 30.0
+"""Neighbors that p(·|i) spreads over at the start. Of fewer the gradient says little, and runs end
+in poor minima, above all where L has few rows; of many more classes blur."""
+
+PENALTY = 0.01
+"""λ‖L‖² at the start, relative to the loss."""
+
+COARSE = 1e-3
+"""`tol` as long as there is a penalty."""
+
+PART = 6
+"""The penalty ends after this part of `max_iter` at the latest."""
 
 NEIGHBORS = 3
 """k of the held-out error."""
@@ -57,10 +79,12 @@ class NCA(BatchLearner):
     init : {"auto", "identity", "pca"} or array of shape (n_components, n_features)
         Where to start: principal or discriminant directions or a map between the two, whichever
         has the least loss on a sample; L = I; the leading principal directions; or a given L. Only
-        "auto" looks at the scale: it starts where the median of the squared distances to the
-        nearest neighbor is 1. Where distances are large, every point has but one neighbor, the
-        gradient vanishes, and a run ends near where it began.
+        "auto" sees to the scale, see below.
+    n_init : int from 1 to 3, default=2
+        How many of the starts of "auto", the best first, are followed to the end. The map with the
+        least loss is kept; with a validation_fraction, the one with the least held-out error.
     max_iter : int, default=200
+        From each start.
     tol : float, default=1e-5
         Stop when two iterations in a row lower the loss by no more than tol·max(loss, 1).
     validation_fraction : float in (0, 1), optional
@@ -71,8 +95,9 @@ class NCA(BatchLearner):
     verbose : bool or int, default=False
         Print a line now and then, to stderr.
     callback : callable, optional
-        Called after each iteration with a dict: "iteration", the fields of `history_`, and
-        "components", the present L. If it returns a true value, the run stops.
+        Called after each iteration with a dict: "iteration", counted from each start, the fields
+        of `history_`, and "components", the present L. If it returns a true value, no more is
+        learned.
     random_state : int, RandomState instance or None
         For the choice of held-out points; nothing else is random.
 
@@ -85,18 +110,26 @@ class NCA(BatchLearner):
     loss_ : float
         Σ_i (1 − p_i) of `components_`.
     n_iter_ : int
+        From the start that `components_` come from.
     converged_ : bool
-        Whether the run ended by `tol`.
+        Whether that run ended by `tol`.
     history_ : dict of arrays
-        After each iteration: "loss"; "validation_error", NaN where it was not looked at; "seconds".
+        After each of these iterations: "loss", without the penalty; "validation_error", NaN where
+        it was not looked at; "seconds".
     classes_ : array
         The labels.
     n_features_in_, feature_names_in_
 
     Notes
     -----
-    Where classes can be told apart completely, the loss goes to 0 as L grows, and there is no
-    minimum: the run ends when the loss falls slowly.
+    There mostly is no minimum: as L grows, every point is left with its nearest neighbor, the loss
+    goes to the number of those of another class, and the gradient to 0. A run that lets L grow
+    before the directions are right ends early and high. Therefore "auto" starts at the scale at
+    which p_ij spreads over 30 neighbors (the median of its perplexity), or a quarter of all in
+    small sets, and first minimizes the loss + λ‖LB‖², where B makes the covariance within classes
+    the identity and the second term is 1 % of the first at the start. When that falls by less than
+    0.1 % in two iterations in a row, or after a sixth of max_iter, the penalty is dropped. The
+    runs from other starts have no penalty.
 
     Probabilities are computed for a block of rows at a time, shared by a few threads: memory grows
     with n, not with n²; time for an iteration with n². float32 data are worked on in float32.
@@ -133,6 +166,7 @@ class NCA(BatchLearner):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "init": [StrOptions({"auto", "identity", "pca"}), "array-like"],
+        "n_init": [Interval(Integral, 1, len(POWERS), closed="both")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
@@ -147,6 +181,7 @@ class NCA(BatchLearner):
         n_components: int | None = None,
         *,
         init: str | ArrayLike = "auto",
+        n_init: int = 2,
         max_iter: int = 200,
         tol: float = 1e-5,
         validation_fraction: float | None = None,
@@ -157,6 +192,7 @@ class NCA(BatchLearner):
     ) -> None:
         self.n_components = n_components
         self.init = init
+        self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.validation_fraction = validation_fraction
@@ -180,22 +216,32 @@ class NCA(BatchLearner):
             X, y = self._examples(X, y)
             X = dense_rows(X, "NCA")
             self.classes_, labels = numbered(y, "NCA")
-            L = self._given_start(before)
+            given = self._given_start(before)
             kept, held = held_out_rows(
                 labels, self.validation_fraction, check_random_state(self.random_state)
             )
         with Progress("NCA", 0, verbose=False) as progress, workers() as team:
-            held_out = None
             if held is not None:
                 Xv, yv, X, labels = X[held], labels[held], X[kept], labels[kept]
-                held_out = HeldOut(X, labels, Xv, yv, NEIGHBORS, team)
-            fields = ("loss", "validation_error")
-            watch = Watch("NCA", fields, progress, self.verbose, self.callback)
             classes = Classes(labels, len(self.classes_))
             where = Coordinates(X, classes)
             points = SoftNeighbors(where.rows, classes, team)
-            self._solve(points, where, L, watch, held_out, X.dtype)
-            if not (self.converged_ or watch.stopped):
+            runs: list[Run] = []
+            for L, penalty in self._starts(points, where, given):
+                watch = Watch(
+                    "NCA", ("loss", "validation_error"), progress, self.verbose, self.callback
+                )
+                held_out = None
+                if held is not None:
+                    held_out = HeldOut(X, labels, Xv, yv, NEIGHBORS, team)
+                runs.append(self._run(points, where, L, penalty, watch, held_out))
+                if watch.stopped:
+                    break
+            best = min(runs, key=lambda run: (run.error, run.loss))
+            self._keep(best.components.astype(X.dtype))
+            self.loss_, self.converged_ = best.loss, best.converged
+            self.history_, self.n_iter_ = best.history, len(best.history["loss"])
+            if not best.ended:
                 self._say_unfinished(self.tol, self.n_iter_, "")
         return self
 
@@ -213,45 +259,99 @@ class NCA(BatchLearner):
             return np.eye(self.n_components or d, d) if self.init == "identity" else None
         return given_map(self.init, self.n_components, d, "init")
 
-    def _solve(
+    def _starts(
+        self, points: SoftNeighbors, where: Coordinates, given: Matrix64 | None
+    ) -> list[tuple[Matrix64, float]]:
+        """Maps in the coordinates of the points, and the penalty that a run begins with."""
+        r = self.n_components or self.n_features_in_
+        if given is not None:
+            return [(where.coordinates(given), 0.0)]
+        if self.init == "pca":
+            return [(where.principal(r), 0.0)]
+        # 2 at least, and fewer than there are.
+        n_neighbors = min(SPREAD, 1 + len(points.X) / 4)
+        tried = starts(
+            points,
+            where,
+            r,
+            lambda some, L: some.sum(L, expected_errors)[0],
+            lambda D: spread_over(D, n_neighbors),
+        )
+        found = []
+        for L in tried[: self.n_init]:
+            loss, _ = points.sum(L, expected_errors)
+            found.append((L, PENALTY * loss / max(float(np.vdot(L, L)), 1e-300)))
+        return found
+
+    def _run(
         self,
         points: SoftNeighbors,
         where: Coordinates,
-        L: Matrix64 | None,
+        L: Matrix64,
+        penalty: float,
         watch: Watch,
         held_out: HeldOut | None,
-        dtype: Any,
-    ) -> None:
-        if L is not None:
-            L = where.coordinates(L)
-        else:
-            r = self.n_components or self.n_features_in_
-            L = (
-                where.principal(r)
-                if self.init == "pca"
-                else start(points, where, r, lambda some, L: some.sum(L, expected_errors)[0])
-            )
-        lbfgs = LBFGS(lambda L: value(*points.sum(L, expected_errors)))
-        now = value(*points.sum(L, expected_errors))
-        small, self.converged_ = 0, False
-        while not (self.converged_ or len(watch.rows) >= self.max_iter):
-            step = lbfgs.step(L, now)
-            fell = 0.0 if step is None else now.loss - step[1].loss
-            L, now = step or (L, now)
-            small = small + 1 if fell <= self.tol * max(now.loss, 1.0) else 0
-            self.converged_ = small >= PATIENCE or step is None
-            error = np.nan
+    ) -> Run:
+        """From one start to the end."""
+
+        def look(L: Matrix64, loss: float) -> bool:
+            error, enough = np.nan, False
             if held_out is not None and len(watch.rows) % EVERY == EVERY - 1:
                 error = held_out.look(where.components(L))
-                watch.stopped |= held_out.enough
-            if watch.look(lambda L=L: where.components(L), now.loss, error):  # type: ignore[misc]
-                break
-        components, loss = where.components(L), now.loss
+                enough = held_out.enough
+            return watch.look(lambda: where.components(L), loss, error) or enough
+
+        stopped = False
+        if penalty and self.max_iter >= PART:
+            tol = max(self.tol, COARSE)
+            L, _, stopped = descend(points, L, penalty, tol, self.max_iter // PART, look)
+        converged = False
+        if not stopped:
+            most = self.max_iter - len(watch.rows)
+            L, converged, stopped = descend(points, L, 0.0, self.tol, most, look)
+        components, loss, error = where.components(L), watch.rows[-1][0], 0.0
         if held_out is not None:
             held_out.look(components)
             assert held_out.best is not None
-            components = held_out.best
-            loss = points.sum(where.coordinates(components), expected_errors)[0]
+            components, error = held_out.best, held_out.error
+            loss, _ = points.sum(where.coordinates(components), expected_errors)
         watch.say()
-        self._keep(components.astype(dtype))
-        self.loss_, self.n_iter_, self.history_ = loss, len(watch.rows), watch.history
+        return Run(components, loss, error, watch.history, converged, converged or stopped)
+
+
+class Run(NamedTuple):
+    """What came of one start: the held-out error, or 0; whether it converged, or was ended."""
+
+    components: Matrix64
+    loss: float
+    error: float
+    history: dict[str, Vector]
+    converged: bool
+    ended: bool
+
+
+def descend(
+    points: SoftNeighbors,
+    L: Matrix64,
+    penalty: float,
+    tol: float,
+    max_iter: int,
+    look: Callable[[Matrix64, float], bool],
+) -> tuple[Matrix64, bool, bool]:
+    """Lower the loss + penalty·‖L‖²; L, whether that ended by tol, and whether look stopped it."""
+
+    def evaluate(L: Matrix64) -> Value:
+        loss, gradient = points.sum(L, expected_errors)
+        return value(loss + penalty * float(np.vdot(L, L)), gradient + 2 * penalty * L)
+
+    lbfgs, now, small = LBFGS(evaluate), evaluate(L), 0
+    for _ in range(max_iter):
+        step = lbfgs.step(L, now)
+        fell = 0.0 if step is None else now.loss - step[1].loss
+        L, now = step or (L, now)
+        small = small + 1 if fell <= tol * max(now.loss, 1.0) else 0
+        converged = small >= PATIENCE or step is None
+        stop = look(L, now.loss - penalty * float(np.vdot(L, L)))
+        if converged or stop:
+            return L, converged, stop
+    return L, False, False

@@ -25,7 +25,7 @@ from samewise.learners.lmnn.objective import Value
 from samewise.learners.lmnn.points import Classes, center
 from samewise.learners.lmnn.workers import Workers
 
-__all__ = ["Coordinates", "SoftNeighbors", "start", "value"]
+__all__ = ["Coordinates", "SoftNeighbors", "near_at_one", "spread_over", "starts", "value"]
 
 BLOCK_BYTES = 2**20
 """A block of rows of p(·|i), which should stay in the cache."""
@@ -39,10 +39,8 @@ FLOOR = 1e-3
 POWERS = (0.0, 0.25, 0.5)
 """Starts tried: from the given coordinates (0) to those with unit scatter within classes (1/2)."""
 
-NEAR = 1.0
-"""The median of the squared distances to the nearest neighbor at the start. Below, p(·|i) spreads
-over many neighbors and tells little; above, few have a say, the gradient vanishes, and runs end in
-poor minima."""
+WIDEST = 10.0
+"""Scales looked at: e^±WIDEST times that at which nearest neighbors are at a distance of 1."""
 
 SAMPLE = 400
 """Points that the starts are compared on."""
@@ -220,13 +218,18 @@ class SoftNeighbors:
         return runs
 
 
-def start(
+def starts(
     points: SoftNeighbors,
     where: Coordinates,
     n_components: int,
     loss: Callable[[SoftNeighbors, Matrix64], float],
-) -> Matrix64:
-    """The best of a few maps by the loss on a sample, each at the scale that `NEAR` names."""
+    scale: Callable[[Array], float],
+) -> list[Matrix64]:
+    """A few maps to start from, the one with the least loss on a sample first.
+
+    Each is taken at the scale of D, squared distances from the points of a sample to all others,
+    that `scale` names.
+    """
     step = len(points.X) // SAMPLE + 1
     sample = points.every(step)
     tried = []
@@ -235,12 +238,41 @@ def start(
         Z = points.X @ L.T.astype(points.X.dtype)
         D = squared_distances(Z[::step], Z)
         D[np.arange(len(D)), np.arange(len(Z))[::step]] = np.inf
-        near = D.min(axis=1)
-        near = near[near > 0]
-        if len(near):
-            L = np.sqrt(NEAR / float(np.median(near))) * L
+        L = np.sqrt(scale(D)) * L
         tried.append((loss(sample, L), L))
-    return min(tried, key=lambda start: start[0])[1]
+    return [L for _, L in sorted(tried, key=lambda tried: tried[0])]
+
+
+def near_at_one(D: Array) -> float:
+    """The scale at which nearest neighbors are at a distance of 1, by the median."""
+    near = D.min(axis=1)
+    near = near[near > 0]
+    return 1 / float(np.median(near)) if len(near) else 1.0
+
+
+def spread_over(D: Array, n_neighbors: float) -> float:
+    """The scale at which the perplexity of p(·|i), exp(−Σ_j p(j|i) log p(j|i)), is n_neighbors.
+
+    By the median over rows. Points at a distance of 0 are left out: no scale moves them.
+    """
+    D = np.where(D > 0, D, np.inf)
+    D = D[np.isfinite(D).any(axis=1)]
+    if not len(D):
+        return 1.0
+    unit = 1 / float(np.median(D.min(axis=1)))
+    D = unit * (D - D.min(axis=1, keepdims=True))
+    low, high = -WIDEST, WIDEST
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        E = np.exp(-np.exp(middle) * D)
+        total = E.sum(axis=1)
+        # Far points have p = 0, which adds nothing; so must 0·inf.
+        inner = np.einsum("ij,ij->i", E, np.where(E > 0, D, 0)) * np.exp(middle)
+        if np.median(np.log(total) + inner / total) > np.log(n_neighbors):
+            low = middle
+        else:
+            high = middle
+    return unit * float(np.exp(low))
 
 
 def _ones(X: Array) -> Array:
