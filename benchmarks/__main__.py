@@ -36,6 +36,7 @@ def main(chosen: list[str]) -> None:
         filtering,
         lmnn,
         memory,
+        minima,
         oasis,
         pa,
         peers,
@@ -85,6 +86,7 @@ def main(chosen: list[str]) -> None:
         "startup": [("Seconds to start", startup.run)],
         "peers": [("LMNN and its peers at equal loss", peers.run)],
         "comparison": [("ITML, MMC, NCA and RCA against their peers", comparison.run)],
+        "minima": [("NCA: the losses reached, and scikit-learn's", minima.run)],
     }
     unknown = set(chosen) - set(sections)
     if unknown:
