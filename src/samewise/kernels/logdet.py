@@ -17,6 +17,9 @@ __all__ = ["cycle", "online"]
 
 Vector = NDArray[np.float64]
 
+BLOCK = 16
+"""Pairs after which A is moved: as many steps of rank one, made by one product."""
+
 
 @njit(cache=True)
 def _product(A: Vector, v: Vector, w: Vector) -> float:
@@ -57,19 +60,39 @@ def cycle(
     duals, bounds : arrays of shape (n,)
         λ and ξ.
     """
-    w = np.empty(V.shape[1])
-    for i in range(V.shape[0]):
-        p = _product(A, V[i], w)
-        if not p > 0.0:
-            continue
-        share = gamma[i] / (gamma[i] + 1.0)
-        alpha = min(duals[i], share * delta[i] * (1.0 / p - 1.0 / bounds[i]))
-        if alpha == 0.0:
-            continue
-        bounds[i] = 1.0 / (1.0 / bounds[i] + delta[i] * alpha / gamma[i])
-        duals[i] -= alpha
-        beta = -delta[i] * alpha
-        _add(A, w, -beta / (1.0 + beta * p))
+    d = V.shape[1]
+    c, scaled = np.empty(BLOCK), np.empty((BLOCK, d))
+    for start in range(0, V.shape[0], BLOCK):
+        U = V[start : start + BLOCK]
+        n = U.shape[0]
+        # Av and vᵀAv′ of a block of pairs; those yet to come follow A.
+        W = np.dot(U, A)
+        G = np.dot(W, U.T)
+        for i in range(n):
+            k, p = start + i, G[i, i]
+            c[i] = 0.0
+            if not p > 0.0:
+                continue
+            share = gamma[k] / (gamma[k] + 1.0)
+            alpha = min(duals[k], share * delta[k] * (1.0 / p - 1.0 / bounds[k]))
+            if alpha == 0.0:
+                continue
+            bounds[k] = 1.0 / (1.0 / bounds[k] + delta[k] * alpha / gamma[k])
+            duals[k] -= alpha
+            beta = -delta[k] * alpha
+            c[i] = -beta / (1.0 + beta * p)
+            w = W[i]
+            for j in range(i + 1, n):
+                f = c[i] * G[i, j]
+                row = W[j]
+                for m in range(d):
+                    row[m] += f * w[m]
+                for m in range(j, n):
+                    G[j, m] += f * G[i, m]
+        for i in range(n):
+            for m in range(d):
+                scaled[i, m] = c[i] * W[i, m]
+        A += np.dot(scaled[:n].T, W)
 
 
 @njit(cache=True)

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cholesky
+from scipy.linalg.lapack import dpotri
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -244,7 +245,8 @@ class ITML(BatchLearner):
         u, low = self.bounds_
         delta = pairs.y[used].astype(np.float64)
         xi = np.where(delta > 0, u, low)
-        return Problem(V.only(used), delta, self.gamma * weight[used], xi, inverse), used
+        log_det = float(np.linalg.slogdet(inverse)[1])
+        return Problem(V.only(used), delta, self.gamma * weight[used], xi, inverse, log_det), used
 
     def _solve(self, problem: Problem, duals: Vector, watch: Watch) -> State:
         state = problem.state(duals)
@@ -270,13 +272,14 @@ class State(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Pairs with δ, γ and ξ₀, and A₀⁻¹."""
+    """Pairs with δ, γ and ξ₀, A₀⁻¹ and log det A₀⁻¹."""
 
     V: Differences
     delta: Vector
     gamma: Vector
     xi: Vector
     inverse: Vector
+    log_det: float
 
     def admissible(self, duals: Vector) -> Vector:
         """These multipliers if they give a positive definite A and positive ξ; else zeros."""
@@ -315,9 +318,9 @@ class Problem(NamedTuple):
         The dual function is g(λ) = −log det(AA₀⁻¹) − γ Σ log(ξ/ξ₀), and below every loss.
         """
         root = cholesky(self._precision(duals), lower=True)
-        A = cho_solve((root, True), np.eye(len(root)))
-        A = (A + A.T) / 2
-        log_det = -2 * np.log(np.diagonal(root)).sum() + np.linalg.slogdet(self.inverse)[1]
+        A = np.tril(dpotri(root, lower=1)[0])
+        A += np.tril(A, -1).T
+        log_det = -2 * np.log(np.diagonal(root)).sum() + self.log_det
         ratio = np.empty_like(self.xi)
         for rows in self.V.blocks():
             V = self.V[rows]
