@@ -60,7 +60,7 @@ NOTES = """\
   those of its LDA, except on bal; with as many dimensions as LDA this RCA would be LDA. Which
   chunklets and dimensions the paper had is not said.
 - **MCC and NCA.** MCC is solved to a proven tolerance, and NCA starts at a scale at which points
-  have several neighbors. The paper used the authors' programs; on wine, whose features have very
+  have many neighbors. The paper used the authors' programs; on wine, whose features have very
   different scales, ours err far less than these did.
 - **Active constraints** are triplets with a positive hinge at the solution, over all triplets; with
   several metrics, or held-out examples, among the examples that were learned from.
