@@ -39,8 +39,8 @@ PATIENCE = 2
 """Iterations in a row that hardly lower the loss before the end."""
 
 SPREAD = 30.0
-"""Neighbors that p(·|i) spreads over at the start. Of fewer the gradient says little, and runs end
-in poor minima, above all where L has few rows; of many more classes blur."""
+"""Neighbors that p(·|i) spreads over at the start, at most. Of few the gradient says little, and
+runs end in poor minima, above all where L has few rows; of very many classes blur."""
 
 PENALTY = 0.01
 """λ‖L‖² at the start, relative to the loss."""
@@ -125,9 +125,9 @@ class NCA(BatchLearner):
     There mostly is no minimum: as L grows, every point is left with its nearest neighbor, the loss
     goes to the number of those of another class, and the gradient to 0. A run that lets L grow
     before the directions are right ends early and high. Therefore "auto" starts at the scale at
-    which p_ij spreads over 30 neighbors (the median of its perplexity), or a quarter of all in
-    small sets, and first minimizes the loss + λ‖LB‖², where B makes the covariance within classes
-    the identity and the second term is 1 % of the first at the start. When that falls by less than
+    which p_ij spreads over 30 neighbors (the median of its perplexity), or as many as classes have,
+    and first minimizes the loss + λ‖LB‖², where B makes the covariance within classes the identity
+    and the second term is 1 % of the first at the start. When that falls by less than
     0.1 % in two iterations in a row, or after a sixth of max_iter, the penalty is dropped. The
     runs from other starts have no penalty.
 
@@ -268,8 +268,8 @@ class NCA(BatchLearner):
             return [(where.coordinates(given), 0.0)]
         if self.init == "pca":
             return [(where.principal(r), 0.0)]
-        # 2 at least, and fewer than there are.
-        n_neighbors = min(SPREAD, 1 + len(points.X) / 4)
+        # Of more than its class has, a point would see mostly others; with one there is no spread.
+        n_neighbors = max(1.5, min(SPREAD, float(np.median(points.partners))))
         tried = starts(
             points,
             where,
