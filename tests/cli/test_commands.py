@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ import pandas as pd
 from rich.console import Console
 
 from samewise import OASIS, load
+from samewise.cli import app as app_module
 from samewise.cli import main, shown
+from samewise.cli.app import _COMMANDS
 from samewise.filtering import TopicFilter
 from samewise.forms import Bilinear, Mahalanobis
 from samewise.learners import LDA, LMNN
@@ -271,7 +274,7 @@ def test_compare_stopped_by_control_c_shows_what_is_known(call, monkeypatch):
 
 def test_control_c_in_a_terminal_leaves_no_traceback_of_any_process(files):
     # The terminal sends it to all of them; those that learn are just loading their libraries.
-    code = "import samewise.cli.app, samewise.cli; print(flush=True); samewise.cli.main()"
+    code = "import samewise.cli.compare, samewise.cli; print(flush=True); samewise.cli.main()"
     command = [sys.executable, "-c", code, "compare", "wine.csv", "--label", "class"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, start_new_session=True, **pipes) as process:
@@ -282,7 +285,30 @@ def test_control_c_in_a_terminal_leaves_no_traceback_of_any_process(files):
         assert process.stderr.read() == b"error: interrupted\n"
 
 
-def test_control_c_while_libraries_load(monkeypatch):
+def test_commands_are_listed_as_they_describe_themselves(call):
+    for name, (module, function, said) in _COMMANDS.items():
+        command = getattr(import_module(f"samewise.cli.{module}"), function)
+        assert " ".join(command.__doc__.split("\n\n")[0].split()) == said
+        assert name in call("--help").stdout
+    assert "Did you mean 'compare'" in call("comparre", code=2).stderr
+
+
+def test_commands_are_listed_without_loading_libraries():
+    code = "import sys, samewise.cli\ntry: samewise.cli.main()\nfinally: print(*sys.modules)"
+    command = [sys.executable, "-c", code, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "filter" in loaded and not {"numpy", "sklearn", "pandas", "numba"} & set(loaded)
+
+
+def test_control_c_while_libraries_load(call, monkeypatch):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(app_module, "import_module", interrupted)
+        assert call("fit", "wine.csv", code=130).stderr == ""
+
     class Loading:
         def __getattr__(self, name):
             raise KeyboardInterrupt

@@ -6,24 +6,99 @@ Exit codes: 0 done, 1 something that was given cannot be used, 2 wrong usage, 13
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import sys
+from importlib import import_module
+from typing import Any
 
 import typer
-
-from samewise.cli.compare import compare_learners
-from samewise.cli.datasets import list_datasets
-from samewise.cli.evaluate import evaluate_model
-from samewise.cli.filter import filter_documents
-from samewise.cli.fit import fit
-from samewise.cli.inspect import inspect_model
-from samewise.cli.report import report_command
-from samewise.cli.search import search
-from samewise.cli.transform import transform
+from typer.core import TyperCommand, TyperGroup
 
 __all__ = ["app"]
 
+_COMMANDS = {
+    "fit": ("fit", "fit", "Learn a metric from labeled rows."),
+    "evaluate": (
+        "evaluate",
+        "evaluate_model",
+        "Measure a model against the Euclidean distance and the cosine, and say if the gain is "
+        "real.",
+    ),
+    "compare": (
+        "compare",
+        "compare_learners",
+        "Compare learners by k-NN error on a test part, with significance, time and memory.",
+    ),
+    "search": (
+        "search",
+        "search",
+        "Show the nearest rows of DATA to one row or vector, before and after learning.",
+    ),
+    "transform": (
+        "transform",
+        "transform",
+        "Write rows in coordinates where the plain distance (or cosine) is the learned one.",
+    ),
+    "inspect": (
+        "inspect",
+        "inspect_model",
+        "Show what a model holds: its spectrum, its weights, its threshold, how it was learned.",
+    ),
+    "datasets": (
+        "datasets",
+        "list_datasets",
+        "List the data sets that can be named as DATA; describe or export one.",
+    ),
+    "filter": (
+        "filter",
+        "filter_documents",
+        "Route documents to the topics they are relevant to, one JSON line for each decision.",
+    ),
+    "report": (
+        "report",
+        "report_command",
+        "Write one HTML file about a model: what it gains, pictures, and hard cases.",
+    ),
+}
+"""Of each command its module, its function, and what it does."""
+
+
+class _Commands(TyperGroup):
+    """Loads a command when it is called: to list them takes no library."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.commands = {
+            name: TyperCommand(name, help=what) for name, (_, _, what) in _COMMANDS.items()
+        }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command itself."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, None if command is None else _loaded(str(name)), rest
+
+
+def _loaded(name: str) -> Any:
+    module, function, _ = _COMMANDS[name]
+    try:
+        command = getattr(import_module(f"samewise.cli.{module}"), function)
+    except ModuleNotFoundError as error:
+        if error.name not in ("pandas", "pyarrow"):
+            raise
+        sys.exit("error: the command samewise needs pip install 'samewise[cli]'")
+    except KeyboardInterrupt:
+        # The libraries take a while to load.
+        raise typer.Exit(130) from None
+    # Each paragraph one line: terminals differ in width.
+    paragraphs = inspect.cleandoc(command.__doc__).split("\n\n")
+    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name, help=text)(command)
+    return typer.main.get_command(alone)
+
+
 app = typer.Typer(
     name="samewise",
+    cls=_Commands,
     help="Learn what 'similar' means, and use it.",
     add_completion=False,
     no_args_is_help=True,
@@ -34,24 +109,3 @@ app = typer.Typer(
 @app.callback()
 def _commands() -> None:
     """Learn what 'similar' means, and use it."""
-
-
-def _help(command: Callable[..., None]) -> str:
-    """What a command says of itself, each paragraph one line: terminals differ in width."""
-    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
-
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "fit": fit,
-    "evaluate": evaluate_model,
-    "compare": compare_learners,
-    "search": search,
-    "transform": transform,
-    "inspect": inspect_model,
-    "datasets": list_datasets,
-    "filter": filter_documents,
-    "report": report_command,
-}
-for _name, _command in _COMMANDS.items():
-    app.command(_name, help=_help(_command))(_command)
