@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -261,13 +261,15 @@ class NCA(BatchLearner):
 
     def _starts(
         self, points: SoftNeighbors, where: Coordinates, given: Matrix64 | None
-    ) -> list[tuple[Matrix64, float]]:
+    ) -> Iterator[tuple[Matrix64, float]]:
         """Maps in the coordinates of the points, and the penalty that a run begins with."""
         r = self.n_components or self.n_features_in_
         if given is not None:
-            return [(where.coordinates(given), 0.0)]
+            yield where.coordinates(given), 0.0
+            return
         if self.init == "pca":
-            return [(where.principal(r), 0.0)]
+            yield where.principal(r), 0.0
+            return
         # Of more than its class has, a point would see mostly others; with one there is no spread.
         n_neighbors = max(1.5, min(SPREAD, float(np.median(points.partners))))
         tried = starts(
@@ -277,11 +279,9 @@ class NCA(BatchLearner):
             lambda some, L: some.sum(L, expected_errors)[0],
             lambda D: spread_over(D, n_neighbors),
         )
-        found = []
         for L in tried[: self.n_init]:
             loss, _ = points.sum(L, expected_errors)
-            found.append((L, PENALTY * loss / max(float(np.vdot(L, L)), 1e-300)))
-        return found
+            yield L, PENALTY * loss / max(float(np.vdot(L, L)), 1e-300)
 
     def _run(
         self,

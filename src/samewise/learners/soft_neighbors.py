@@ -42,6 +42,8 @@ POWERS = (0.0, 0.25, 0.5)
 WIDEST = 10.0
 """Scales looked at: e^±WIDEST times that at which nearest neighbors are at a distance of 1."""
 
+FAR = 1e30
+
 SAMPLE = 400
 """Points that the starts are compared on."""
 
@@ -261,13 +263,15 @@ def spread_over(D: Array, n_neighbors: float) -> float:
         return 1.0
     unit = 1 / float(np.median(D.min(axis=1)))
     D = unit * (D - D.min(axis=1, keepdims=True))
+    # float32 is enough, and quick; FAR has p = 0 at every scale, and 0·FAR = 0.
+    D = np.minimum(D, FAR).astype(np.float32)
+    E = np.empty_like(D)
     low, high = -WIDEST, WIDEST
     while high - low > 0.01:
         middle = (low + high) / 2
-        E = np.exp(-np.exp(middle) * D)
+        np.exp(np.multiply(D, -np.float32(np.exp(middle)), out=E), out=E)
         total = E.sum(axis=1)
-        # Far points have p = 0, which adds nothing; so must 0·inf.
-        inner = np.einsum("ij,ij->i", E, np.where(E > 0, D, 0)) * np.exp(middle)
+        inner = np.einsum("ij,ij->i", E, D) * np.exp(middle)
         if np.median(np.log(total) + inner / total) > np.log(n_neighbors):
             low = middle
         else:
