@@ -262,7 +262,7 @@ class NCA(BatchLearner):
     def _starts(
         self, points: SoftNeighbors, where: Coordinates, given: Matrix64 | None
     ) -> Iterator[tuple[Matrix64, float]]:
-        """Maps in the coordinates of the points, and the penalty that a run begins with."""
+        """Maps in the coordinates of the points, and the penalty relative to the loss there."""
         r = self.n_components or self.n_features_in_
         if given is not None:
             yield where.coordinates(given), 0.0
@@ -280,8 +280,7 @@ class NCA(BatchLearner):
             lambda D: spread_over(D, n_neighbors),
         )
         for L in tried[: self.n_init]:
-            loss, _ = points.sum(L, expected_errors)
-            yield L, PENALTY * loss / max(float(np.vdot(L, L)), 1e-300)
+            yield L, PENALTY
 
     def _run(
         self,
@@ -301,11 +300,10 @@ class NCA(BatchLearner):
                 enough = held_out.enough
             return watch.look(lambda: where.components(L), loss, error) or enough
 
-        stopped = False
+        converged = stopped = False
         if penalty and self.max_iter >= PART:
             tol = max(self.tol, COARSE)
             L, _, stopped = descend(points, L, penalty, tol, self.max_iter // PART, look)
-        converged = False
         if not stopped:
             most = self.max_iter - len(watch.rows)
             L, converged, stopped = descend(points, L, 0.0, self.tol, most, look)
@@ -338,20 +336,25 @@ def descend(
     max_iter: int,
     look: Callable[[Matrix64, float], bool],
 ) -> tuple[Matrix64, bool, bool]:
-    """Lower the loss + penalty·‖L‖²; L, whether that ended by tol, and whether look stopped it."""
+    """Lower the loss + λ‖L‖²; L, whether that ended by tol, and whether look stopped it.
 
-    def evaluate(L: Matrix64) -> Value:
-        loss, gradient = points.sum(L, expected_errors)
-        return value(loss + penalty * float(np.vdot(L, L)), gradient + 2 * penalty * L)
+    λ is such that at first the penalty is this part of the loss.
+    """
+    first, gradient = points.sum(L, expected_errors)
+    weight = penalty * first / max(float(np.vdot(L, L)), 1e-300)
 
-    lbfgs, now, small = LBFGS(evaluate), evaluate(L), 0
+    def penalized(L: Matrix64, loss: float, gradient: Matrix64) -> Value:
+        return value(loss + weight * float(np.vdot(L, L)), gradient + 2 * weight * L)
+
+    lbfgs = LBFGS(lambda L: penalized(L, *points.sum(L, expected_errors)))
+    now, small = penalized(L, first, gradient), 0
     for _ in range(max_iter):
         step = lbfgs.step(L, now)
         fell = 0.0 if step is None else now.loss - step[1].loss
         L, now = step or (L, now)
         small = small + 1 if fell <= tol * max(now.loss, 1.0) else 0
         converged = small >= PATIENCE or step is None
-        stop = look(L, now.loss - penalty * float(np.vdot(L, L)))
+        stop = look(L, now.loss - weight * float(np.vdot(L, L)))
         if converged or stop:
             return L, converged, stop
     return L, False, False
