@@ -43,7 +43,8 @@ SPREAD = 30.0
 runs end in poor minima, above all where L has few rows; of very many classes blur."""
 
 PENALTY = 0.01
-"""λ‖L‖² at the start, relative to the loss."""
+"""λ‖L‖² at the start, relative to the loss; in the coordinates of the run, where the covariance
+within classes is the identity."""
 
 COARSE = 1e-3
 """`tol` as long as there is a penalty."""
@@ -126,10 +127,10 @@ class NCA(BatchLearner):
     goes to the number of those of another class, and the gradient to 0. A run that lets L grow
     before the directions are right ends early and high. Therefore "auto" starts at the scale at
     which p_ij spreads over 30 neighbors (the median of its perplexity), or as many as classes have,
-    and first minimizes the loss + λ‖LB‖², where B makes the covariance within classes the identity
-    and the second term is 1 % of the first at the start. When that falls by less than
-    0.1 % in two iterations in a row, or after a sixth of max_iter, the penalty is dropped. The
-    runs from other starts have no penalty.
+    and first minimizes the loss + λ tr(LC_wLᵀ), where C_w is the covariance within classes and the
+    second term is 1 % of the first at the start. When the sum falls by less than 0.1 % in two
+    iterations in a row, or after a sixth of max_iter, the penalty is dropped. Runs from other
+    starts have none.
 
     Probabilities are computed for a block of rows at a time, shared by a few threads: memory grows
     with n, not with n²; time for an iteration with n². float32 data are worked on in float32.
