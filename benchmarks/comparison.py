@@ -30,7 +30,7 @@ from samewise.exceptions import DatasetNotFoundError
 
 RUNNER = Path(__file__).with_name("_learner_runner.py")
 THREADS = ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"]
-LONGEST = 100
+LONGEST = 200
 """Seconds after which a run is given up."""
 
 GAMMA = 1.0
