@@ -180,10 +180,11 @@ def run(cases: list[tuple] | None = None) -> list[dict[str, object]]:
     """Seconds of CPU, peak MiB, objectives and their ratios."""
     python = peers.environment()
     lacking = {} if python is None else peers.lacking(python)
+    for name, why in lacking.items():
+        print(f"{peers.OPTIONAL[name]} is left out, because it does not install: {why}")
     rows = []
     for method, peer, name, n, size, limit in cases or CASES:
         if peer != "scikit-learn" and (python is None or peer in lacking):
-            print(f"{method}, {peer}: left out, {lacking.get(peer, 'the peers are not installed')}")
             continue
         try:
             given = problem(method, name, n, size)

@@ -5,8 +5,8 @@ one of its own, with pinned versions, under build/. A peer learns first; its exa
 is what samewise has to reach, from the same targets and with the search of targets in its time.
 Each has as many threads as there are processors, and seconds are those of the clock: the machine
 must be quiet. The ratio of CPU seconds of all threads is beside.
-metric-learn minimizes the same loss as LMNN, PyLMNN the one with squared hinges. pyDML is left out:
-it comes as source, whose build asks for Cython without saying so beforehand.
+metric-learn minimizes the same loss as LMNN, PyLMNN the one with squared hinges. pyDML does not
+install (`python -m benchmarks comparison` says why).
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ PINNED = [
     ["numpy==2.1.3", "scipy==1.14.1", "scikit-learn==1.5.2", "metric-learn==0.7.0", "six==1.16.0"],
     ["pylmnn==1.6.4"],
 ]
-OPTIONAL = {"mlpack": "mlpack==4.8.0"}
-"""Not every Python has a wheel of these."""
+OPTIONAL = {"mlpack": "mlpack==4.8.0", "dml": "pyDML==0.1.0"}
+"""Not every Python has a wheel of these; of pyDML there is none, and its source does not say what
+its build asks for."""
 
 K, MU = 3, 0.5
 REPEATS = 5
@@ -76,7 +77,10 @@ def lacking(python: Path) -> dict[str, str]:
             command = [str(python), "-m", "pip", "install", "--quiet", pinned, *PINNED[0]]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
-                missing[name] = done.stderr.strip().splitlines()[-1]
+                lines = done.stderr.strip().splitlines()
+                missing[name] = next(
+                    (line.strip() for line in lines if "Error:" in line), lines[-1]
+                )
     return missing
 
 
