@@ -482,3 +482,24 @@ def test_tables_in_narrow_terminals_keep_all_numbers(capsys, monkeypatch, width)
     assert "…" not in text and all(cell in text for cell in cells)
     assert all(word in text for header in headers for word in header.split())
     assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("absent", ["typer", "rich", "pandas"])
+def test_what_is_not_installed_is_named(absent):
+    code = f"""
+import sys
+from importlib.abc import MetaPathFinder
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == {absent!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from samewise.cli import main
+main()
+"""
+    command = [sys.executable, "-c", code, "fit", "x.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "error: the command samewise needs pip install 'samewise[cli]'\n"

@@ -12,7 +12,7 @@ def main() -> None:
     try:
         from samewise.cli.app import app
     except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
+        if error.name != "typer":
             raise
         sys.exit("error: the command samewise needs pip install 'samewise[cli]'")
     except KeyboardInterrupt:

@@ -82,7 +82,7 @@ def _loaded(name: str) -> Any:
     try:
         command = getattr(import_module(f"samewise.cli.{module}"), function)
     except ModuleNotFoundError as error:
-        if error.name not in ("pandas", "pyarrow"):
+        if error.name not in ("rich", "pandas", "pyarrow"):
             raise
         sys.exit("error: the command samewise needs pip install 'samewise[cli]'")
     except KeyboardInterrupt:
