@@ -93,5 +93,4 @@ def test_it_is_as_good_as_scikit_learns_on_harder_data(name, n_components):
     X = X / np.maximum(X.std(axis=0), 1e-12)
     theirs = NeighborhoodComponentsAnalysis(n_components, max_iter=100, random_state=0).fit(X, y)
     ours = NCA(n_components).fit(X, y)
-    # Where a run ends may depend on the last digits, which differ between machines.
-    assert ours.loss_ <= 1.05 * expected_wrong(theirs.components_, X, y)
+    assert ours.loss_ <= expected_wrong(theirs.components_, X, y) + 1e-3
