@@ -111,9 +111,9 @@ def pylmnn(given):
 
 def samewise(given):
     """The exact loss at the end decides; what counts is a whole fit that reaches it."""
-    from samewise.learners.lmnn import LMNN
-    from samewise.learners.lmnn.points import Classes, nearest_targets
-    from samewise.learners.lmnn.workers import workers
+    from samewise.learners.batch.lmnn import LMNN
+    from samewise.learners.batch.lmnn.points import Classes, nearest_targets
+    from samewise.solvers.workers import workers
 
     X, y, wanted = given["X"], given["y"], float(given["target_loss"])
     numbers = np.unique(y, return_inverse=True)[1]

@@ -9,8 +9,8 @@ import numpy as np
 
 from samewise import KNNClassifier, datasets
 from samewise.exceptions import DatasetNotFoundError
-from samewise.learners.lmnn import LMNN
-from samewise.learners.lmnn.estimator import SMALL
+from samewise.learners.batch.lmnn import LMNN
+from samewise.learners.batch.lmnn.estimator import SMALL
 
 MIB = 2**20
 

@@ -7,9 +7,9 @@ import tracemalloc
 
 import numpy as np
 
-from samewise.learners.rbs import RBS
-from samewise.learners.relief import Relief
-from samewise.learners.srbs import SRBS
+from samewise.learners.neighbors.rbs import RBS
+from samewise.learners.neighbors.relief import Relief
+from samewise.learners.neighbors.srbs import SRBS
 
 N, D, K, SHOWN = 20_000, 57, 3, 400
 LIMIT = 5.0

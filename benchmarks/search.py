@@ -15,11 +15,11 @@ from benchmarks.lmnn import prepared
 from benchmarks.timing import interleaved
 from samewise import KNNClassifier
 from samewise.exceptions import DatasetNotFoundError
-from samewise.learners.lmnn import LMNN
-from samewise.learners.lmnn.impostors import Candidates, search
-from samewise.learners.lmnn.points import Classes, nearest_targets
-from samewise.learners.lmnn.workers import Workers
+from samewise.learners.batch.lmnn import LMNN
+from samewise.learners.batch.lmnn.impostors import Candidates, search
+from samewise.learners.batch.lmnn.points import Classes, nearest_targets
 from samewise.search import Index
+from samewise.solvers.workers import Workers
 
 K = 3
 QUERIES, TESTED = 200, 2000

@@ -11,8 +11,8 @@ from benchmarks.data import stream
 from benchmarks.timing import interleaved
 from samewise.datasets import load
 from samewise.exceptions import DatasetNotFoundError
-from samewise.learners.gcosla import GCosLA
-from samewise.learners.sila import SiLA
+from samewise.learners.neighbors.sila import SiLA
+from samewise.learners.online.gcosla import GCosLA
 
 K = 3
 NAIVE = 800  # the loops in NumPy see a part of an epoch only

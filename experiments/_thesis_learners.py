@@ -14,19 +14,19 @@ from experiments._thesis_data import SETS
 from samewise._typing import Array, Indices
 from samewise.decide import KNNClassifier
 from samewise.forms import Form, NormalizedBilinear
-from samewise.learners.gcosla import GCosLA
-from samewise.learners.igml import IGML, KIGML
-from samewise.learners.itml import ITML
-from samewise.learners.lmnn import LMNN
-from samewise.learners.mcml import MCML
-from samewise.learners.mmc import MMC
-from samewise.learners.plain import Covariance
-from samewise.learners.rbs import RBS
-from samewise.learners.rca import KRCA
-from samewise.learners.relief import Relief
-from samewise.learners.sila import SiLA
-from samewise.learners.snn import SNN
-from samewise.learners.srbs import SRBS
+from samewise.learners.batch.itml import ITML
+from samewise.learners.batch.lmnn import LMNN
+from samewise.learners.batch.mcml import MCML
+from samewise.learners.batch.mmc import MMC
+from samewise.learners.batch.snn import SNN
+from samewise.learners.closed.classical import Covariance
+from samewise.learners.closed.igml import IGML, KIGML
+from samewise.learners.closed.rca import KRCA
+from samewise.learners.neighbors.rbs import RBS
+from samewise.learners.neighbors.relief import Relief
+from samewise.learners.neighbors.sila import SiLA
+from samewise.learners.neighbors.srbs import SRBS
+from samewise.learners.online.gcosla import GCosLA
 from samewise.search.hits import hits_and_misses
 from samewise.supervision import Pairs
 

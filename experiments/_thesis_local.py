@@ -33,8 +33,8 @@ from experiments._thesis_looks import calmly
 from samewise._typing import Array, Indices
 from samewise.decide import vote
 from samewise.forms import Form, NormalizedBilinear
-from samewise.learners.gcosla import GCosLA
-from samewise.learners.sila import SiLA
+from samewise.learners.neighbors.sila import SiLA
+from samewise.learners.online.gcosla import GCosLA
 from samewise.scores import s_test
 from samewise.search import Index
 

@@ -19,10 +19,10 @@ from samewise._typing import Array, Indices
 from samewise.decide import KNNClassifier
 from samewise.exceptions import SamewiseWarning
 from samewise.forms import GeneralizedCosine, NormalizedBilinear
-from samewise.learners.gcosla import GCosLA
-from samewise.learners.rbs import RBS
-from samewise.learners.sila import SiLA
-from samewise.learners.srbs import SRBS
+from samewise.learners.neighbors.rbs import RBS
+from samewise.learners.neighbors.sila import SiLA
+from samewise.learners.neighbors.srbs import SRBS
+from samewise.learners.online.gcosla import GCosLA
 from samewise.search.margins import margins
 
 LOOKS, CURVES, FIGURE = "looks.csv", "rapidity.csv", "figure_5_7.png"

@@ -31,12 +31,12 @@ from experiments._common import markdown, write_csv
 from samewise._typing import Array, Indices
 from samewise.datasets import load
 from samewise.decide import vote
-from samewise.learners.lmnn import LMNN
-from samewise.learners.lmnn.anchors import Anchors
-from samewise.learners.lmnn.objective import LINEAR
-from samewise.learners.lmnn.points import Classes, nearest_rows, nearest_targets
-from samewise.learners.lmnn.problem import Problem
-from samewise.learners.lmnn.workers import workers
+from samewise.learners.batch.lmnn import LMNN
+from samewise.learners.batch.lmnn.anchors import Anchors
+from samewise.learners.batch.lmnn.objective import LINEAR
+from samewise.learners.batch.lmnn.points import Classes, nearest_rows, nearest_targets
+from samewise.learners.batch.lmnn.problem import Problem
+from samewise.solvers.workers import workers
 
 SEED = 0
 N, N_ANCHORS, N_CHECKED = 1_000_000, 30_000, 10_000

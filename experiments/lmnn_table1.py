@@ -65,7 +65,7 @@ from experiments._lmnn_records import Records, Result
 from samewise import MMC, NCA, RCA, KNNClassifier
 from samewise._typing import Array, Indices
 from samewise.exceptions import SamewiseWarning
-from samewise.learners.lmnn import LMNN, MultiMetricLMNN
+from samewise.learners.batch.lmnn import LMNN, MultiMetricLMNN
 
 K = 3
 N_PASSES = 5

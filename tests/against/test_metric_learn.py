@@ -14,10 +14,10 @@ from sklearn.datasets import load_iris, load_wine
 
 from benchmarks import comparison, peers
 from samewise import Pairs
-from samewise.learners.itml import ITML
-from samewise.learners.mmc import MMC
-from samewise.learners.nca import NCA
-from samewise.learners.rca import RCA
+from samewise.learners.batch.itml import ITML
+from samewise.learners.batch.mmc import MMC
+from samewise.learners.batch.nca import NCA
+from samewise.learners.closed.rca import RCA
 
 
 @pytest.fixture(scope="module")

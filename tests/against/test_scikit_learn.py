@@ -10,8 +10,8 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from samewise import datasets
 from samewise.exceptions import DatasetNotFoundError
-from samewise.learners.nca import NCA
-from samewise.learners.plain import LDA, PCA, Covariance
+from samewise.learners.batch.nca import NCA
+from samewise.learners.closed.classical import LDA, PCA, Covariance
 from tests.reference import peers as reference
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}

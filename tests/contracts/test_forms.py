@@ -150,7 +150,7 @@ def test_many_rows_are_worked_on_in_several_blocks(form, monkeypatch):
     X, Y = rows(4), rows(5)
     pairs, cross = form.pairs(X, Y), form.cross(X)
     for name in ("_PAIR_BYTES", "_BLOCK_BYTES"):
-        monkeypatch.setattr(f"samewise.forms.base.{name}", 200)
+        monkeypatch.setattr(f"samewise.forms.form.{name}", 200)
     close(form.pairs(X, Y), pairs)
     close(form.cross(X), cross)
 

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import GeneralizedCosine, KNNClassifier, Mahalanobis, PassiveAggressive
 from samewise.decide.per_class import PerClassClassifier
 from samewise.exceptions import InvalidInputError
-from samewise.learners.gcosla import GCosLA
+from samewise.learners.online.gcosla import GCosLA
 
 
 class Weights(BaseEstimator):

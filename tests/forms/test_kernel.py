@@ -59,7 +59,7 @@ def test_callable_kernels():
 def test_embedding_in_several_blocks_is_embedding_at_once(monkeypatch):
     form = KernelMahalanobis(C, support)
     whole = form.embed(X)
-    monkeypatch.setattr("samewise.forms.kernel._BLOCK_BYTES", 2 * 3 * 8)
+    monkeypatch.setattr("samewise.forms.kernel_mahalanobis._BLOCK_BYTES", 2 * 3 * 8)
     np.testing.assert_array_equal(form.embed(X), whole)
 
 

@@ -10,13 +10,14 @@ import scipy.sparse as sp
 
 from samewise import Pairs
 from samewise.exceptions import InvalidInputError
-from samewise.learners import differences, scatter
-from samewise.learners.closed import centered, differences_within
-from samewise.learners.differences import Differences
-from samewise.learners.itml import ITML
-from samewise.learners.lego import LEGO
-from samewise.learners.mmc import MMC
-from samewise.learners.rca import RCA
+from samewise.learners.batch.batch_learner import pair_differences as differences
+from samewise.learners.batch.itml import ITML
+from samewise.learners.batch.mmc import MMC
+from samewise.learners.batch.pair_differences import Differences
+from samewise.learners.closed.closed_form import centered, differences_within
+from samewise.learners.closed.closed_form import scatter_matrices as scatter
+from samewise.learners.closed.rca import RCA
+from samewise.learners.online.lego import LEGO
 
 
 @pytest.fixture

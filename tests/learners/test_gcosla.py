@@ -13,7 +13,7 @@ import samewise
 from samewise import GeneralizedCosine, Pairs, Triplets
 from samewise.decide.per_class import PerClassClassifier
 from samewise.exceptions import DegenerateInputError, InvalidInputError
-from samewise.learners.gcosla import GCosLA
+from samewise.learners.online.gcosla import GCosLA
 from tests.reference import labels as reference
 
 MARGINS = [(0.1, None), (0.2, 0.1), (0.1, -0.3)]

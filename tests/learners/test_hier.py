@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import PosteriorSimilarity
-from samewise.learners.hier import HIER, class_similarity
+from samewise.learners.batch.hier import HIER, class_similarity
 from tests.reference import snn as reference
 
 PARENTS = {

@@ -15,9 +15,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier
 from samewise.exceptions import SamewiseWarning
 from samewise.forms import load
-from samewise.learners.igml import IGML, KIGML
-from samewise.learners.plain import Covariance
-from samewise.learners.rca import RCA
+from samewise.learners.closed.classical import Covariance
+from samewise.learners.closed.igml import IGML, KIGML
+from samewise.learners.closed.rca import RCA
 from tests.reference import closed as reference
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}

@@ -15,9 +15,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import samewise
 from samewise import KNNClassifier, Mahalanobis, Pairs, Triplets
 from samewise.exceptions import DegenerateInputError, InvalidInputError, SamewiseWarning
-from samewise.kernels import logdet
-from samewise.learners.itml import ITML
-from samewise.learners.lego import LEGO
+from samewise.kernels import logdet_loop as logdet
+from samewise.learners.batch.itml import ITML
+from samewise.learners.online.lego import LEGO
 from tests.reference import peers as reference
 
 

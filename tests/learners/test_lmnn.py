@@ -10,6 +10,7 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from samewise.learners.batch.lmnn import estimator as lmnn_estimator
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -17,14 +18,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier, datasets
 from samewise.exceptions import DatasetNotFoundError, SamewiseWarning, TooLargeError
 from samewise.forms import Mahalanobis
-from samewise.learners import batch
-from samewise.learners.lmnn import LMNN
-from samewise.learners.lmnn import estimator as lmnn_estimator
-from samewise.learners.lmnn.impostors import search
-from samewise.learners.lmnn.objective import LINEAR, SQUARED, Hinge, Objective
-from samewise.learners.lmnn.points import Classes, nearest_rows, nearest_targets
-from samewise.learners.lmnn.watch import vote
-from samewise.learners.lmnn.workers import Workers, workers
+from samewise.learners.batch.batch_learner import batch_learner as batch
+from samewise.learners.batch.lmnn import LMNN
+from samewise.learners.batch.lmnn.impostors import search
+from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, Hinge, Objective
+from samewise.learners.batch.lmnn.points import Classes, nearest_rows, nearest_targets
+from samewise.solvers.held_out import vote
+from samewise.solvers.workers import Workers, workers
 from tests.reference.lmnn import loss_and_gradient, target_neighbors
 
 

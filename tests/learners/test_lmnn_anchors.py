@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from samewise.exceptions import SamewiseWarning
-from samewise.learners.lmnn import LMNN
-from samewise.learners.lmnn.anchors import Anchors
-from samewise.learners.lmnn.impostors import search
-from samewise.learners.lmnn.objective import LINEAR, SQUARED, Objective
-from samewise.learners.lmnn.points import Classes, nearest_targets
-from samewise.learners.lmnn.workers import Workers, workers
+from samewise.learners.batch.lmnn import LMNN
+from samewise.learners.batch.lmnn.anchors import Anchors
+from samewise.learners.batch.lmnn.impostors import search
+from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, Objective
+from samewise.learners.batch.lmnn.points import Classes, nearest_targets
+from samewise.solvers.workers import Workers, workers
 from tests.reference.lmnn import loss_and_gradient, target_neighbors
 
 

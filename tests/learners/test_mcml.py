@@ -14,10 +14,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.learners.lmnn.points import Classes
-from samewise.learners.lmnn.workers import Workers
-from samewise.learners.mcml import MCML, Collapse
-from samewise.learners.soft_neighbors import SoftNeighbors
+from samewise.learners.batch.lmnn.points import Classes
+from samewise.learners.batch.mcml import MCML, Collapse
+from samewise.learners.batch.soft_neighbors import SoftNeighbors
+from samewise.solvers.workers import Workers
 from tests.reference import peers as reference
 
 

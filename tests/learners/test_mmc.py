@@ -14,9 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, Pairs
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.learners.factored import solve
-from samewise.learners.mmc import MMC, Stretch, Weights, _sides
-from samewise.learners.soft_neighbors import value
+from samewise.learners.batch.mmc import MMC, Stretch, Weights, _sides
+from samewise.learners.batch.soft_neighbors import value
+from samewise.solvers.factored_convex import solve
 from tests.reference import peers as reference
 
 STRUCTURES = ["full", "diagonal"]

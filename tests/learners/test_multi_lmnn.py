@@ -11,6 +11,8 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from samewise.learners.batch.lmnn import multi_metric_lmnn as multi_module
+from samewise.learners.batch.lmnn import multi_objective as objective_module
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -18,17 +20,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier
 from samewise.exceptions import SamewiseWarning, TooLargeError
 from samewise.forms import MultiMetric, load
-from samewise.learners.batch import held_out_rows
-from samewise.learners.lmnn import LMNN
-from samewise.learners.lmnn import multi as multi_module
-from samewise.learners.lmnn import multi_objective as objective_module
-from samewise.learners.lmnn.multi import MultiMetricLMNN
-from samewise.learners.lmnn.multi_objective import MultiCandidates, MultiObjective, Pairs
-from samewise.learners.lmnn.multi_watch import MultiHeldOut
-from samewise.learners.lmnn.points import Classes, nearest_targets
-from samewise.learners.lmnn.watch import vote
-from samewise.learners.lmnn.workers import Workers, workers
+from samewise.learners.batch.batch_learner import held_out_rows
+from samewise.learners.batch.lmnn import LMNN
+from samewise.learners.batch.lmnn.multi_metric_lmnn import MultiMetricLMNN
+from samewise.learners.batch.lmnn.multi_objective import MultiCandidates, MultiObjective, Pairs
+from samewise.learners.batch.lmnn.multi_watch import MultiHeldOut
+from samewise.learners.batch.lmnn.points import Classes, nearest_targets
 from samewise.search import Index
+from samewise.solvers.held_out import vote
+from samewise.solvers.workers import Workers, workers
 from tests.reference.lmnn import loss_and_gradient, target_neighbors
 from tests.reference.lmnn_multi import loss_and_gradients
 

@@ -11,8 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, NormalizedBilinear
 from samewise.exceptions import DegenerateInputError, InvalidInputError, SamewiseWarning
-from samewise.learners.rbs import RBS
-from samewise.learners.srbs import SRBS
+from samewise.learners.neighbors.rbs import RBS
+from samewise.learners.neighbors.srbs import SRBS
 from samewise.search.margins import margins
 from tests.reference import relief as reference
 

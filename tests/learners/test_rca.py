@@ -15,8 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier, Pairs, Triplets
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import load
-from samewise.learners.plain import LDA, Covariance
-from samewise.learners.rca import KRCA, RCA
+from samewise.learners.closed.classical import LDA, Covariance
+from samewise.learners.closed.rca import KRCA, RCA
 from samewise.supervision.chunklets import draw_chunklets, linked_chunklets
 from tests.reference import closed as reference
 

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, Mahalanobis, NormalizedBilinear
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.learners.relief import Relief
+from samewise.learners.neighbors.relief import Relief
 from tests.reference import relief as reference
 
 

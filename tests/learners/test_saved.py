@@ -37,8 +37,8 @@ from samewise import (
     Triplets,
 )
 from samewise.exceptions import FileFormatError
-from samewise.learners.gcosla import GCosLA
-from samewise.learners.lego import LEGO
+from samewise.learners.online.gcosla import GCosLA
+from samewise.learners.online.lego import LEGO
 
 MAGIC = b"samewise\x1a\n"
 AVERAGES = ["last", "uniform", "survival", ("suffix", 500), ("cutoff", 1)]

@@ -17,21 +17,21 @@ from sklearn.metrics.pairwise import rbf_kernel
 import samewise
 from samewise import Mahalanobis, Pairs, learners
 from samewise.exceptions import FileFormatError, InvalidInputError
+from samewise.learners.batch.hier import HIER
+from samewise.learners.batch.itml import ITML
+from samewise.learners.batch.lmnn import LMNN, KernelLMNN, MultiMetricLMNN
+from samewise.learners.batch.mcml import MCML
+from samewise.learners.batch.mmc import MMC
+from samewise.learners.batch.nca import NCA
+from samewise.learners.batch.snn import SNN
+from samewise.learners.closed.classical import LDA, PCA, Cosine, Covariance, Euclidean
+from samewise.learners.closed.igml import IGML, KIGML
+from samewise.learners.closed.rca import KRCA, RCA
 from samewise.learners.files import BATCH, LEARNERS
-from samewise.learners.hier import HIER
-from samewise.learners.igml import IGML, KIGML
-from samewise.learners.itml import ITML
-from samewise.learners.lmnn import LMNN, KernelLMNN, MultiMetricLMNN
-from samewise.learners.mcml import MCML
-from samewise.learners.mmc import MMC
-from samewise.learners.nca import NCA
-from samewise.learners.plain import LDA, PCA, Cosine, Covariance, Euclidean
-from samewise.learners.rbs import RBS
-from samewise.learners.rca import KRCA, RCA
-from samewise.learners.relief import Relief
-from samewise.learners.sila import SiLA
-from samewise.learners.snn import SNN
-from samewise.learners.srbs import SRBS
+from samewise.learners.neighbors.rbs import RBS
+from samewise.learners.neighbors.relief import Relief
+from samewise.learners.neighbors.sila import SiLA
+from samewise.learners.neighbors.srbs import SRBS
 from tests.learners.test_saved import forged, parts, places, put, saved
 
 PARENTS = {0: "a", 1: "a", "a": "b", 2: "b"}

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise.decide.per_class import PerClassClassifier
 from samewise.exceptions import DegenerateInputError, InvalidInputError, SamewiseWarning
 from samewise.forms import Bilinear, NormalizedBilinear
-from samewise.learners.sila import SiLA
+from samewise.learners.neighbors.sila import SiLA
 from tests.reference import labels as reference
 
 

@@ -16,9 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import POLA, KernelPOLA, KNNClassifier, Mahalanobis, Pairs, PassiveAggressive, tune_C
-from samewise.learners.rbs import RBS
-from samewise.learners.relief import Relief
-from samewise.learners.srbs import SRBS
+from samewise.learners.neighbors.rbs import RBS
+from samewise.learners.neighbors.relief import Relief
+from samewise.learners.neighbors.srbs import SRBS
 from samewise.protocols import neighbor_accuracies
 
 CHECKED = [PassiveAggressive(), PassiveAggressive(psd="end"), POLA()]

@@ -16,8 +16,8 @@ import samewise
 from samewise import KNNClassifier, Pairs, Triplets
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import NeuralSimilarity
-from samewise.learners import snn as module
-from samewise.learners.snn import SNN, Cost, Scale, parts
+from samewise.learners.batch.batch_learner import snn as module
+from samewise.learners.batch.snn import SNN, Cost, Scale, parts
 from tests.reference import snn as reference
 
 

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from samewise import KNNClassifier, Mahalanobis, PassiveAggressive
 from samewise.exceptions import FileFormatError, InvalidInputError
-from samewise.learners.relief import Relief
-from samewise.learners.srbs import SRBS
+from samewise.learners.neighbors.relief import Relief
+from samewise.learners.neighbors.srbs import SRBS
 from samewise.protocols import double_cross_validation
 from samewise.protocols.double_cv import _split
 from samewise.scores import s_test

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from samewise.learners.rbs import RBS
-from samewise.learners.srbs import SRBS, Cost
+from samewise.learners.neighbors.rbs import RBS
+from samewise.learners.neighbors.srbs import SRBS, Cost
 from tests.reference import relief as reference
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from samewise import Pairs
-from samewise.learners.gcosla import GCosLA
-from samewise.learners.sila import SiLA
+from samewise.learners.neighbors.sila import SiLA
+from samewise.learners.online.gcosla import GCosLA
 from tests.reference import labels as reference
 
 STRUCTURES = ["full", "symmetric", "diagonal"]

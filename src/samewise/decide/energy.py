@@ -16,7 +16,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.forms.euclidean import EuclideanForm
 from samewise.forms.multi_metric import MultiMetric, members_of
-from samewise.kernels import energy as loops
+from samewise.kernels import energy_loops as loops
 from samewise.kernels.pairwise import all_dots, difference, row_slices, squared_norms
 from samewise.search import Index
 

@@ -20,7 +20,7 @@ from samewise._typing import Array, Matrix
 from samewise.engine.directions import pair_directions
 from samewise.engine.online import Online
 from samewise.files.state import Saved, State
-from samewise.forms.kernel import _check_csr
+from samewise.forms.kernel_mahalanobis import _check_csr
 from samewise.kernels.gram_schmidt import gram_schmidt
 from samewise.supervision import Pairs
 

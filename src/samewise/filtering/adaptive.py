@@ -20,7 +20,7 @@ from samewise.filtering.held import Held
 from samewise.filtering.rows import Rows, stacked
 from samewise.filtering.window import packed_names, unpacked_names
 from samewise.kernels import sparse_rows
-from samewise.learners.base import OnlineLearner
+from samewise.learners.online.online_learner import OnlineLearner
 
 __all__ = ["AdaptiveFilter", "Arrival", "check_cap"]
 

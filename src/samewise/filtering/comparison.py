@@ -19,10 +19,10 @@ from samewise.forms import Bilinear, Form, GeneralizedCosine, KernelMahalanobis,
 from samewise.forms.bilinear import NormalizedBilinear
 from samewise.forms.euclidean import EuclideanForm
 from samewise.kernels.pairwise import squared_norms, times
-from samewise.learners.base import OnlineLearner
-from samewise.learners.gcosla import GCosLA
-from samewise.learners.pairs import PairLearner
-from samewise.learners.triplets import TripletLearner
+from samewise.learners.online.gcosla import GCosLA
+from samewise.learners.online.online_learner import OnlineLearner
+from samewise.learners.online.pair_learner import PairLearner
+from samewise.learners.online.triplet_learner import TripletLearner
 from samewise.supervision import Pairs, Triplets
 
 __all__ = ["Comparison", "check_metric", "compare_by", "teach"]

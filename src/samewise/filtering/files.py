@@ -20,8 +20,8 @@ from samewise.filtering.topic_filter import TopicFilter
 from samewise.filtering.vectors import GivenVectors, TextVectors
 from samewise.forms import Form
 from samewise.forms.files import form_of
-from samewise.learners.base import OnlineLearner
 from samewise.learners.files import LEARNERS, learner_of
+from samewise.learners.online.online_learner import OnlineLearner
 
 __all__ = ["filter_of", "load", "save_filter"]
 

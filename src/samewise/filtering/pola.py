@@ -17,7 +17,7 @@ from samewise.filtering.rows import Rows, stacked
 from samewise.filtering.supervised import SupervisedFilter
 from samewise.kernels import sparse_rows
 from samewise.kernels.steps import Step
-from samewise.learners.pairs import LEAST_B
+from samewise.learners.online.pair_learner import LEAST_B
 
 __all__ = ["PolaFilter"]
 

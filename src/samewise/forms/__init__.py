@@ -1,10 +1,10 @@
 """Learned metrics: frozen objects that compare rows, and their files."""
 
-from samewise.forms.base import Form
 from samewise.forms.bilinear import Bilinear, NormalizedBilinear
-from samewise.forms.cosine import GeneralizedCosine
 from samewise.forms.files import load
-from samewise.forms.kernel import KernelMahalanobis
+from samewise.forms.form import Form
+from samewise.forms.generalized_cosine import GeneralizedCosine
+from samewise.forms.kernel_mahalanobis import KernelMahalanobis
 from samewise.forms.low_rank import LowRankBilinear
 from samewise.forms.mahalanobis import Mahalanobis
 from samewise.forms.multi_metric import MultiMetric

@@ -9,12 +9,12 @@ import numpy as np
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import DegenerateInputError, InvalidInputError
-from samewise.forms._checks import (
+from samewise.forms._input_checks import (
     UndefinedRowsError,
     check_matrix,
     check_square,
 )
-from samewise.forms.base import Form
+from samewise.forms.form import Form
 from samewise.forms.low_rank import LowRankBilinear, leading_factors
 from samewise.kernels import normalizers
 from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times

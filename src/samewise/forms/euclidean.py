@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from samewise._typing import Array, Matrix
-from samewise.forms.base import MAX_BYTES, Form, unchanged
+from samewise.forms.form import MAX_BYTES, Form, unchanged
 from samewise.kernels.pairwise import squared_distances, squared_norms
 
 __all__ = ["EuclideanForm"]

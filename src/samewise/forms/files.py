@@ -9,7 +9,7 @@ from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.files import container
 from samewise.files.state import FLOATS, Saved, State
-from samewise.forms.base import KINDS, Form
+from samewise.forms.form import KINDS, Form
 
 __all__ = ["form_of", "form_state", "load", "restored_form", "save_form"]
 

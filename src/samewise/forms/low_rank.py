@@ -10,9 +10,9 @@ import numpy as np
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError, TooLargeError
-from samewise.forms._checks import check_matrix
 from samewise.forms._frozen import freeze
-from samewise.forms.base import MAX_BYTES, Form
+from samewise.forms._input_checks import check_matrix
+from samewise.forms.form import MAX_BYTES, Form
 from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
 
 __all__ = ["LowRankBilinear", "leading_factors"]

@@ -10,8 +10,14 @@ import numpy as np
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.forms._checks import check_factored, check_matrix, check_psd, check_square, frozen
 from samewise.forms._frozen import freeze
+from samewise.forms._input_checks import (
+    check_factored,
+    check_matrix,
+    check_psd,
+    check_square,
+    frozen,
+)
 from samewise.forms.euclidean import EuclideanForm
 from samewise.kernels import psd
 from samewise.kernels.pairwise import difference, squared_norms, times

@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.forms._checks import check_finite, check_matrix, check_size, frozen
-from samewise.forms.base import _BLOCK_BYTES, MAX_BYTES, Form, unchanged
+from samewise.forms._input_checks import check_finite, check_matrix, check_size, frozen
+from samewise.forms.form import _BLOCK_BYTES, MAX_BYTES, Form, unchanged
 from samewise.forms.mahalanobis import Mahalanobis
 from samewise.kernels.pairwise import dense, row_slices
 

@@ -10,8 +10,8 @@ from scipy.special import expit
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.forms._checks import check_finite, check_matrix, frozen
-from samewise.forms.base import Form
+from samewise.forms._input_checks import check_finite, check_matrix, frozen
+from samewise.forms.form import Form
 from samewise.kernels.pairwise import row_slices, times
 
 __all__ = ["NeuralSimilarity"]

@@ -10,8 +10,8 @@ from scipy.special import softmax
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.forms._checks import check_matrix, check_square
-from samewise.forms.base import Form
+from samewise.forms._input_checks import check_matrix, check_square
+from samewise.forms.form import Form
 from samewise.kernels.pairwise import row_dots, times
 
 __all__ = ["PosteriorSimilarity"]

@@ -1,0 +1,299 @@
+"""What a learned metric promises, whatever its kind."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from samewise._typing import Array, Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.forms._frozen import Frozen
+from samewise.forms._input_checks import check_rows, check_size, naming_rows
+from samewise.kernels.pairwise import row_slices
+
+__all__ = ["KINDS", "MAX_BYTES", "Form"]
+
+MAX_BYTES = 4 * 2**30
+_BLOCK_BYTES = 64 * 2**20
+# Row by row nothing is shared between rows, so the work had better stay in the cache.
+_PAIR_BYTES = 4 * 2**20
+
+KINDS: dict[str, type[Form]] = {}
+"""Every kind of form by the name it has in a file."""
+
+
+class Form(Frozen, ABC):
+    """A learned metric: a frozen object that compares rows.
+
+    A form says how near two rows are, either as a distance (`is_distance`) or as a similarity.
+    `closeness` hides which of the two: larger is always closer. Its arrays are read-only copies,
+    and its attributes cannot be set. Rows may be dense or CSR; float32 rows give float32 values.
+
+    A new kind subclasses this, names its ``kind``, and gives ``_pair_values``, ``_scorer``,
+    ``_state`` and ``_restore``.
+
+    Examples
+    --------
+    >>> from samewise.forms import Bilinear, Mahalanobis
+    >>> X, Y = [[0.0, 0.0]], [[3.0, 4.0]]
+    >>> Mahalanobis.identity(2).pair_closeness(X, Y), Bilinear([[1, 0], [0, 1]]).pairs(Y, Y)
+    (array([-5.]), array([25.]))
+    """
+
+    kind: ClassVar[str]
+    is_distance: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "kind" in cls.__dict__:
+            KINDS[cls.kind] = cls
+
+    # What each kind gives
+
+    @property
+    @abstractmethod
+    def n_features_in(self) -> int:
+        """Number of features of the rows of X (the queries)."""
+
+    @property
+    def n_features_items(self) -> int:
+        """Number of features of the rows of Y (the items); that of X, unless the kind differs."""
+        return self.n_features_in
+
+    @abstractmethod
+    def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
+        """Values of the rows of checked X and Y, one by one."""
+
+    @abstractmethod
+    def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
+        """Prepare the items once; the function gives the values of some rows against all."""
+
+    @abstractmethod
+    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Arrays and parameters that make this form."""
+
+    @classmethod
+    @abstractmethod
+    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
+        """The form with exactly these arrays, which must be checked but not recomputed."""
+
+    @property
+    def _width(self) -> int:
+        """Columns that one row needs while it is worked on."""
+        return self.n_features_items
+
+    # What all kinds share
+
+    def pairs(self, X: Matrix, Y: Matrix) -> Array:
+        """Compare row i of X with row i of Y.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features_in)
+        Y : array or CSR matrix of shape (n, n_features_items)
+
+        Returns
+        -------
+        array of shape (n,)
+
+        Examples
+        --------
+        >>> from samewise.forms import Bilinear
+        >>> Bilinear([[2.0, 0.0], [0.0, 1.0]]).pairs([[1.0, 1.0]], [[1.0, 3.0]])
+        array([5.])
+        """
+        return self._all_pair_values(X, Y)
+
+    def cross(self, X: Matrix, Y: Matrix | None = None, *, max_bytes: float = MAX_BYTES) -> Array:
+        """Compare every row of X with every row of Y.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features_in)
+        Y : array or CSR matrix of shape (m, n_features_items), optional
+            X itself by default.
+        max_bytes : float
+            The largest result that may be allocated; beyond it, a TooLargeError.
+
+        Returns
+        -------
+        array of shape (n, m)
+
+        Examples
+        --------
+        >>> from samewise.forms import Bilinear
+        >>> Bilinear([[1.0, 0.0], [0.0, 1.0]]).cross([[1.0, 1.0], [0.0, 2.0]])
+        array([[2., 2.],
+               [2., 4.]])
+        """
+        return self._gather("cross", X, Y, max_bytes, unchanged)
+
+    def closeness(
+        self, X: Matrix, Y: Matrix | None = None, *, max_bytes: float = MAX_BYTES
+    ) -> Array:
+        """Like `cross`, but larger is always closer: −distance, or the similarity itself.
+
+        Examples
+        --------
+        >>> from samewise.forms import Mahalanobis
+        >>> Mahalanobis.identity(1).closeness([[0.0], [2.0]], [[1.0], [5.0]])
+        array([[-1., -5.],
+               [-1., -3.]])
+        """
+        return self._gather("closeness", X, Y, max_bytes, self._oriented)
+
+    def pair_closeness(self, X: Matrix, Y: Matrix) -> Array:
+        """Like `pairs`, but larger is always closer: −distance, or the similarity itself.
+
+        Examples
+        --------
+        >>> from samewise.forms import Mahalanobis
+        >>> Mahalanobis.identity(1).pair_closeness([[0.0], [2.0]], [[1.0], [5.0]])
+        array([-1., -3.])
+        """
+        return self._oriented(self._all_pair_values(X, Y))
+
+    def blocks(
+        self, X: Matrix, Y: Matrix | None = None, *, block_bytes: int = _BLOCK_BYTES
+    ) -> Iterator[tuple[slice, Array]]:
+        """Go through `closeness` in blocks of rows, in bounded memory.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features_in)
+        Y : array or CSR matrix of shape (m, n_features_items), optional
+            X itself by default. It is prepared once.
+        block_bytes : int
+            About the size of one block; a block has at least one row.
+
+        Returns
+        -------
+        iterator of (slice, array)
+            The rows of X, and their closeness to all rows of Y.
+
+        Examples
+        --------
+        >>> from samewise.forms import Mahalanobis
+        >>> for rows, block in Mahalanobis.identity(1).blocks([[0.0], [2.0]], block_bytes=16):
+        ...     print(rows.start, block)
+        0 [[ 0. -2.]]
+        1 [[-2.  0.]]
+        """
+        values = self._value_blocks(*self._check_cross(X, Y), block_bytes)
+        return ((rows, self._oriented(block)) for rows, block in values)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the form to a file that `samewise.forms.load` reads.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from samewise.forms import Mahalanobis, load
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "metric.samewise"
+        ...     Mahalanobis.identity(2).save(path)
+        ...     load(path)
+        Mahalanobis(n_features_in=2, rank=2)
+        """
+        from samewise.forms.files import save_form
+
+        save_form(self, path)
+
+    def _oriented(self, values: Array) -> Array:
+        return values
+
+    def _check_rows(self, X: Matrix, name: str, n_features: int) -> Matrix:
+        return check_rows(X, name, n_features, type(self).__name__)
+
+    def _check_pairs(self, X: Matrix, Y: Matrix) -> tuple[Matrix, Matrix]:
+        X, Y = self._check_two(X, Y)
+        if X.shape[0] != Y.shape[0]:
+            raise InvalidInputError(
+                f"pairs compares row by row, but X has {X.shape[0]} rows and Y has {Y.shape[0]}; "
+                "give as many of each, or use cross for all against all"
+            )
+        return X, Y
+
+    def _check_cross(self, X: Matrix, Y: Matrix | None) -> tuple[Matrix, Matrix | None]:
+        if Y is not None:
+            return self._check_two(X, Y)
+        if self.n_features_in != self.n_features_items:
+            raise InvalidInputError(
+                f"{type(self).__name__} compares rows of {self.n_features_in} features with rows "
+                f"of {self.n_features_items}, so Y cannot be X; give Y"
+            )
+        return self._check_rows(X, "X", self.n_features_in), None
+
+    def _check_two(self, X: Matrix, Y: Matrix) -> tuple[Matrix, Matrix]:
+        X = self._check_rows(X, "X", self.n_features_in)
+        Y = self._check_rows(Y, "Y", self.n_features_items)
+        dtype = np.result_type(X.dtype, Y.dtype)
+        return X.astype(dtype, copy=False), Y.astype(dtype, copy=False)
+
+    def _all_pair_values(self, X: Matrix, Y: Matrix) -> Array:
+        X, Y = self._check_pairs(X, Y)
+        values = np.empty(X.shape[0], dtype=X.dtype)
+        row_bytes = (X.shape[1] + self._width) * X.dtype.itemsize
+        for rows in row_slices(len(values), row_bytes, _PAIR_BYTES):
+            with naming_rows(rows.start):
+                values[rows] = self._pair_values(X[rows], Y[rows])
+        return values
+
+    def _value_blocks(
+        self, X: Matrix, Y: Matrix | None, block_bytes: int
+    ) -> Iterator[tuple[slice, Array]]:
+        items = X if Y is None else Y
+        with naming_rows():
+            score = self._scorer(items)
+        row_bytes = max(items.shape[0], self._width) * X.dtype.itemsize
+        for rows in row_slices(X.shape[0], row_bytes, block_bytes):
+            with naming_rows(rows.start):
+                values = score(X[rows])
+            yield rows, values
+
+    def _gather(
+        self,
+        what: str,
+        X: Matrix,
+        Y: Matrix | None,
+        max_bytes: float,
+        finish: Callable[[Array], Array],
+    ) -> Array:
+        X, Y = self._check_cross(X, Y)
+        shape = X.shape[0], (X if Y is None else Y).shape[0]
+        check_size(what, *shape, X.dtype, max_bytes)
+        values = np.empty(shape, dtype=X.dtype)
+        for rows, block in self._value_blocks(X, Y, _BLOCK_BYTES):
+            values[rows] = finish(block)
+        return values
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, Form):
+            return NotImplemented
+        (arrays, params), (other_arrays, other_params) = self._state(), other._state()
+        return (
+            params == other_params
+            and arrays.keys() == other_arrays.keys()
+            and all(_same(values, other_arrays[name]) for name, values in arrays.items())
+        )
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name}={value}" for name, value in self._summary().items())
+        return f"{type(self).__name__}({parts})"
+
+    @abstractmethod
+    def _summary(self) -> dict[str, Any]:
+        """What to show of the form in one line."""
+
+
+def _same(a: Array, b: Array) -> bool:
+    return a.dtype == b.dtype and np.array_equal(a, b)
+
+
+def unchanged(values: Array) -> Array:
+    """Finish a block that needs no finishing."""
+    return values

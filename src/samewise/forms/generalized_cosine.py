@@ -1,0 +1,156 @@
+"""The generalized cosine xᵀAx'/√(xᵀAx · x'ᵀAx')."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from samewise._typing import Array, Indices, Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.forms._input_checks import (
+    UndefinedRowsError,
+    check_factored,
+    check_psd,
+    naming_rows,
+)
+from samewise.forms.form import Form
+from samewise.kernels.pairwise import row_dots, squared_norms, times
+
+__all__ = ["GeneralizedCosine"]
+
+# ‖Lx‖ up to this part of ‖L‖‖x‖ is what rounding leaves of a vector that A maps to zero.
+_ZERO = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
+
+
+class GeneralizedCosine(Form):
+    """A cosine in the geometry of A ⪰ 0: xᵀAx'/√(xᵀAx · x'ᵀAx'), in [−1, 1].
+
+    Parameters
+    ----------
+    matrix : array of shape (d, d)
+        A, symmetric positive semi-definite (as in `Mahalanobis`).
+    on_zero : {"raise", "zero"}
+        A row with xᵀAx = 0 (up to rounding) has no cosine: raise a DegenerateInputError, or
+        define its similarity with anything, itself included, as 0.
+
+    Attributes
+    ----------
+    matrix : array of shape (d, d)
+    components : array of shape (r, d)
+        L with A = LᵀL, rows by decreasing eigenvalue.
+    eigenvalues : array of shape (r,)
+    on_zero : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> form = GeneralizedCosine(np.diag([1.0, 0.0]), on_zero="zero")
+    >>> form.cross([[1.0, 5.0], [-2.0, 1.0], [0.0, 3.0]])
+    array([[ 1., -1.,  0.],
+           [-1.,  1.,  0.],
+           [ 0.,  0.,  0.]])
+    """
+
+    kind = "generalized_cosine"
+    matrix: Array
+    components: Array
+    eigenvalues: Array
+    on_zero: str
+
+    def __init__(self, matrix: Array, on_zero: str = "raise") -> None:
+        self._assemble(check_psd(matrix, type(self).__name__), on_zero)
+
+    @property
+    def n_features_in(self) -> int:
+        """Number of features d."""
+        return self.matrix.shape[0]
+
+    def embed(self, X: Matrix) -> Array:
+        """Lx/‖Lx‖ for each row x: unit vectors whose inner product is the similarity.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, r)
+            A row without a cosine is zero if ``on_zero="zero"``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> GeneralizedCosine(np.diag([1.0, 0.25])).embed([[3.0, 8.0]])
+        array([[0.6, 0.8]])
+        """
+        X = self._check_rows(X, "X", self.n_features_in)
+        with naming_rows():
+            return self._embed(X, "X")
+
+    @property
+    def _width(self) -> int:
+        return len(self.components)
+
+    def _embed(self, X: Matrix, name: str) -> Array:
+        E = times(X, self.components.astype(X.dtype, copy=False).T)
+        norms = np.sqrt(squared_norms(E))
+        largest = np.sqrt(np.max(self.eigenvalues, initial=0.0)).astype(X.dtype)
+        zero = norms <= _ZERO[X.dtype] * largest * np.sqrt(squared_norms(X))
+        if zero.any():
+            if self.on_zero == "raise":
+                raise _no_cosine(np.flatnonzero(zero), name)
+            E[zero], norms[zero] = 0, 1
+        E /= norms[:, None]
+        return E
+
+    def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
+        return _clipped(row_dots(self._embed(X, "X"), self._embed(Y, "Y")))
+
+    def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
+        F = self._embed(Y, "Y")
+        return lambda X: _clipped(self._embed(X, "X") @ F.T)
+
+    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        return {
+            "matrix": self.matrix,
+            "components": self.components,
+            "eigenvalues": self.eigenvalues,
+        }, {"on_zero": self.on_zero}
+
+    @classmethod
+    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
+        form = cls.__new__(cls)
+        form._assemble(check_factored(**arrays, owner=cls.__name__), **params)
+        return form
+
+    def _assemble(self, parts: tuple[Array, Array, Array], on_zero: str) -> None:
+        if on_zero not in ("raise", "zero"):
+            raise InvalidInputError(
+                f"The on_zero of GeneralizedCosine must be 'raise' or 'zero', but it is {on_zero!r}"
+            )
+        matrix, components, eigenvalues = parts
+        self._set(matrix=matrix, components=components, eigenvalues=eigenvalues, on_zero=on_zero)
+
+    def _summary(self) -> dict[str, Any]:
+        return {
+            "n_features_in": self.n_features_in,
+            "rank": len(self.components),
+            "on_zero": repr(self.on_zero),
+        }
+
+
+def _no_cosine(rows: Indices, name: str) -> UndefinedRowsError:
+    def describe(start: int) -> str:
+        shown = ", ".join(map(str, rows[:5] + start)) + (", …" if len(rows) > 5 else "")
+        return (
+            f"{name} has rows with xᵀAx = 0, which have no cosine (rows {shown}); leave them out, "
+            "or define their similarity as 0 with on_zero='zero'"
+        )
+
+    return UndefinedRowsError(describe)
+
+
+def _clipped(values: Array) -> Array:
+    return np.clip(values, -1, 1, out=values)

@@ -1,0 +1,1 @@
+"""Learners that minimize an objective over all examples at once."""

@@ -1,0 +1,389 @@
+"""Information-theoretic metric learning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cholesky
+from scipy.linalg.lapack import dpotri
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise._typing import Matrix
+from samewise.engine.online import few_threads
+from samewise.engine.progress import Progress
+from samewise.exceptions import DegenerateInputError, InvalidInputError
+from samewise.forms import Mahalanobis
+from samewise.kernels.logdet_loop import cycle
+from samewise.kernels.pairwise import dense, row_dots, squared_distances, times
+from samewise.kernels.psd import factor
+from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, regularized
+from samewise.learners.batch.pair_differences import Differences
+from samewise.solvers.run_log import Watch
+from samewise.supervision import Pairs
+from samewise.supervision.sampling import row_keys
+
+__all__ = ["ITML"]
+
+Vector = NDArray[np.float64]
+
+SAMPLE = 1000
+"""Rows whose distances tell the bounds."""
+
+
+class ITML(BatchLearner):
+    """Information-theoretic metric learning: near a prior, with bounds on distances.
+
+    Similar pairs are to have vᵀAv ≤ u and dissimilar ones vᵀAv ≥ l, where v = x − x′. Bounds ξ
+    may give way at a cost, and
+
+        D(A, A₀) + γ Σ_i D(ξ_i, ξ₀_i)   subject to   δ_i v_iᵀAv_i ≤ δ_i ξ_i
+
+    is minimized, where D(A, A₀) = tr(AA₀⁻¹) − log det(AA₀⁻¹) − d is the LogDet divergence, for
+    numbers ξ/ξ₀ − log(ξ/ξ₀) − 1; ξ₀ is u with δ = 1 for similar pairs, l with δ = −1 for
+    dissimilar ones. The problem is convex. One pair after the other is projected on its
+    constraint, a step of rank one, over and over; with λ_i ≥ 0 the multiplier of a pair,
+
+        A⁻¹ = A₀⁻¹ + Σ_i δ_i λ_i v_i v_iᵀ,   1/ξ_i = 1/ξ₀_i − δ_i λ_i/γ.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        γ: how much slack costs. Multiplied by the weight of a pair, where pairs have weights. The
+        larger it is, the more cycles it takes.
+    prior : {"identity", "covariance"}, array of shape (n_features, n_features) or Mahalanobis
+        A₀: the Euclidean distance, the inverse of the covariance, or a positive definite matrix.
+        A singular covariance gets a ridge, with a warning.
+    bounds : pair of floats, optional
+        (u, l), on squared distances. By default the 5th and the 95th percentile of the squared
+        distances vᵀA₀v between the rows that occur in the pairs (a thousand different ones, if
+        there are more).
+    n_pairs : int, optional
+        Pairs drawn from labeled examples; unless said, 20c² for c classes, as in the paper.
+    max_iter : int, default=1000
+        Cycles through all pairs.
+    tol : float, default=1e-3
+        Stop when the duality gap is at most tol·loss.
+    warm_start : bool, default=False
+        Start from the `duals_` of the fit before, if there are as many pairs, and as long as they
+        give a positive definite A; else from the prior.
+    verbose : bool or int, default=False
+        Print a line now and then, to stderr.
+    callback : callable, optional
+        Called after each cycle with a dict: "iteration", the fields of `history_`, and
+        "components", the present L. If it returns a true value, the run stops.
+    random_state : int, RandomState or None
+        For drawing pairs, the only randomness.
+
+    Attributes
+    ----------
+    metric_ : Mahalanobis
+        The learned distance, with `matrix` A.
+    components_ : array of shape (rank, n_features)
+        L with A = LᵀL.
+    bounds_ : tuple of floats
+        (u, l).
+    duals_ : array of shape (n_pairs,)
+        λ, in the order of the pairs.
+    loss_ : float
+        The objective at A, with the cheapest ξ that it allows.
+    gap_ : float
+        No positive definite A has a loss below loss_ − gap_.
+    n_iter_ : int
+    converged_ : bool
+        Whether the run ended by `tol`.
+    history_ : dict of arrays
+        After each cycle: "loss", "gap" and "seconds".
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    The paper prints the step α = min(λ, δ/2 (1/p − γ/ξ)), which is the projection for γ = 1 only;
+    for any γ, A and ξ meet at α = δ γ/(γ + 1) (1/p − 1/ξ). After each cycle A is computed anew from
+    the multipliers, so that rounding does not pile up.
+
+    Pairs of identical rows say nothing about A and are passed over. The work is done in float64.
+    Ctrl-C ends a run with what was learned up to there in place.
+
+    References
+    ----------
+    J. V. Davis, B. Kulis, P. Jain, S. Sra, I. S. Dhillon: Information-theoretic metric learning.
+    ICML 2007, algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.learners.batch.itml import ITML
+    >>> X, y = load_iris(return_X_y=True)
+    >>> itml = ITML(random_state=0).fit(X, y)
+    >>> itml.metric_
+    Mahalanobis(n_features_in=4, rank=4)
+    >>> bool(0 <= itml.gap_ <= 1e-3 * itml.loss_)
+    True
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "bounds_",
+        "duals_",
+        "loss_",
+        "gap_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "prior": [StrOptions({"identity", "covariance"}), "array-like", Mahalanobis],
+        "bounds": ["array-like", None],
+        "n_pairs": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        gamma: float = 1.0,
+        *,
+        prior: str | ArrayLike | Mahalanobis = "identity",
+        bounds: tuple[float, float] | None = None,
+        n_pairs: int | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        warm_start: bool = False,
+        verbose: int | bool = False,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.gamma = gamma
+        self.prior = prior
+        self.bounds = bounds
+        self.n_pairs = n_pairs
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Learn from pairs.
+
+        Parameters
+        ----------
+        X : Pairs, array of shape (n, 2, n_features), or matrix of labeled examples
+            From examples, dense or CSR, pairs are drawn first, half of them similar.
+        y : array, optional
+            ±1 with an array of pairs; class labels with examples; nothing with Pairs.
+        """
+        with self._unchanged_if_refused():
+            pairs = self._pairs(X, y, self._draw)
+            inverse, A = self._prior(pairs.X)
+            self.bounds_ = chosen_bounds(self.bounds, pairs, A)
+            problem, used = self._problem(pairs, inverse)
+        duals = np.zeros(len(pairs))
+        before = getattr(self, "duals_", duals)
+        start = duals[used]
+        if self.warm_start and len(before) == len(duals):
+            start = problem.admissible(before[used].copy())
+        with Progress("ITML", 0, verbose=False) as progress, few_threads(len(A)):
+            watch = Watch("ITML", ("loss", "gap"), progress, self.verbose, self.callback)
+            state = self._solve(problem, start, watch)
+            duals[used] = state.duals
+            self.duals_ = duals
+            self._keep(factor(state.A)[0].astype(pairs.X.dtype))
+            self.loss_, self.gap_ = state.loss, state.gap
+            self.n_iter_, self.history_ = len(watch.rows), watch.history
+            self.converged_ = self._enough(state)
+            if not (self.converged_ or watch.stopped):
+                reached = f"; the gap is {state.gap / state.loss:.1e}·loss"
+                self._say_unfinished(self.tol, self.n_iter_, reached)
+        return self
+
+    def _draw(self, X: Matrix, y: NDArray[Any]) -> Pairs:
+        n = len(y)
+        wanted = self.n_pairs
+        if wanted is None:
+            wanted = min(20 * len(np.unique(y)) ** 2, n * (n - 1) // 2)
+        return Pairs.from_labels(X, y, wanted, random_state=check_random_state(self.random_state))
+
+    def _prior(self, X: Matrix) -> tuple[Vector, Vector]:
+        """A₀⁻¹ and A₀."""
+        d = X.shape[1]
+        if isinstance(self.prior, str) and self.prior == "covariance":
+            rows = dense_rows(X, "ITML").astype(np.float64)
+            # From the first row on, what is constant is exactly zero.
+            C = np.cov((rows - rows[0]).T).reshape(d, d)
+            sizes = np.sqrt(np.diagonal(C))
+            unit = np.outer(*[np.where(sizes > 0, sizes, sizes.mean() or 1.0)] * 2)
+            C = unit * regularized(C / unit, "the covariance of the examples", "ITML")
+            return C, _inverse(C)
+        A = definite(self.prior, d, "prior")
+        return _inverse(A), A
+
+    def _problem(self, pairs: Pairs, inverse: Vector) -> tuple[Problem, NDArray[np.intp]]:
+        """The problem of the pairs that say something, and which these are."""
+        V = Differences.of(pairs, "ITML")
+        weight = np.ones(len(pairs)) if pairs.sample_weight is None else pairs.sample_weight
+        used = np.flatnonzero(V.differ() & (weight > 0))
+        if not len(used):
+            raise DegenerateInputError(
+                "ITML needs pairs of different rows. Got only pairs of identical rows, or of "
+                "weight 0; give other pairs."
+            )
+        u, low = self.bounds_
+        delta = pairs.y[used].astype(np.float64)
+        xi = np.where(delta > 0, u, low)
+        log_det = float(np.linalg.slogdet(inverse)[1])
+        return Problem(V.only(used), delta, self.gamma * weight[used], xi, inverse, log_det), used
+
+    def _solve(self, problem: Problem, duals: Vector, watch: Watch) -> State:
+        state = problem.state(duals)
+        while len(watch.rows) < self.max_iter:
+            state = problem.state(problem.cycle(state))
+            stop = watch.look(lambda A=state.A: factor(A)[0], state.loss, state.gap)  # type: ignore[misc]
+            if stop or self._enough(state):
+                break
+        watch.say()
+        return state
+
+    def _enough(self, state: State) -> bool:
+        return bool(state.gap <= self.tol * state.loss)
+
+
+class State(NamedTuple):
+    """Multipliers, the A that they give, its loss, and how far that is from the least at most."""
+
+    duals: Vector
+    A: Vector
+    loss: float
+    gap: float
+
+
+class Problem(NamedTuple):
+    """Pairs with δ, γ and ξ₀, A₀⁻¹ and log det A₀⁻¹."""
+
+    V: Differences
+    delta: Vector
+    gamma: Vector
+    xi: Vector
+    inverse: Vector
+    log_det: float
+
+    def admissible(self, duals: Vector) -> Vector:
+        """These multipliers if they give a positive definite A and positive ξ; else zeros."""
+        fits = np.all(1 / self.xi > self.delta * duals / self.gamma)
+        try:
+            if fits:
+                cholesky(self._precision(duals))
+        except np.linalg.LinAlgError:
+            fits = np.False_
+        return duals if fits else np.zeros_like(duals)
+
+    def _precision(self, duals: Vector) -> Vector:
+        """A⁻¹ = A₀⁻¹ + Σ δλ v vᵀ."""
+        K: Vector = self.inverse.copy()
+        on = np.flatnonzero(duals > 0)
+        V, factor = self.V.only(on), (self.delta * duals)[on]
+        for rows in V.blocks():
+            block = V[rows]
+            K += (block.T * factor[rows]) @ block
+        return K
+
+    def slack_bounds(self, duals: Vector) -> Vector:
+        """ξ: 1/ξ = 1/ξ₀ − δλ/γ."""
+        return 1 / (1 / self.xi - self.delta * duals / self.gamma)
+
+    def cycle(self, state: State) -> Vector:
+        """The multipliers after one projection on each constraint."""
+        A, duals, bounds = state.A.copy(), state.duals.copy(), self.slack_bounds(state.duals)
+        for rows in self.V.blocks():
+            cycle(A, self.V[rows], self.delta[rows], self.gamma[rows], duals[rows], bounds[rows])
+        return duals
+
+    def state(self, duals: Vector) -> State:
+        """A from the multipliers, the loss P(A) and P(A) − g(λ).
+
+        The dual function is g(λ) = −log det(AA₀⁻¹) − γ Σ log(ξ/ξ₀), and below every loss.
+        """
+        root = cholesky(self._precision(duals), lower=True)
+        A = np.tril(dpotri(root, lower=1)[0])
+        A += np.tril(A, -1).T
+        log_det = -2 * np.log(np.diagonal(root)).sum() + self.log_det
+        ratio = np.empty_like(self.xi)
+        for rows in self.V.blocks():
+            V = self.V[rows]
+            ratio[rows] = row_dots(V @ A, V) / self.xi[rows]
+        # A violated bound moves to the distance; others stay.
+        ratio = np.where(self.delta * (ratio - 1) > 0, ratio, 1.0)
+        slack = self.gamma @ (ratio - np.log(ratio) - 1)
+        loss = np.vdot(A, self.inverse) - log_det - len(A) + slack
+        bound = -log_det - self.gamma @ np.log(self.slack_bounds(duals) / self.xi)
+        # Below 0 there is only rounding.
+        return State(duals, A, max(float(loss), 0.0), max(float(loss - bound), 0.0))
+
+
+def _inverse(A: Vector) -> Vector:
+    B = np.linalg.inv(A).astype(np.float64)
+    return (B + B.T) / 2
+
+
+def definite(given: Any, d: int, name: str) -> Vector:
+    """A positive definite matrix of d features: the identity, an array or a form."""
+    if isinstance(given, str):
+        return np.eye(d)
+    try:
+        form = given if isinstance(given, Mahalanobis) else Mahalanobis(np.asarray(given))
+    except InvalidInputError as error:
+        raise type(error)(f"The '{name}' parameter is not a metric. {error}") from error
+    A = form.matrix.astype(np.float64)
+    if len(A) != d:
+        raise InvalidInputError(
+            f"{name} has {len(A)} features, but the data have {d}; give a matrix of shape "
+            f"({d}, {d})."
+        )
+    values = np.linalg.eigvalsh(A)
+    if not values[0] > 1e-12 * max(values[-1], 0.0):
+        raise InvalidInputError(
+            f"The '{name}' parameter must be positive definite, because the LogDet divergence from "
+            f"a singular matrix is infinite. Got eigenvalues from {values[0]:.3g} to "
+            f"{values[-1]:.3g}; add a small multiple of the identity."
+        )
+    return A
+
+
+def chosen_bounds(given: Any, pairs: Pairs, A: Vector) -> tuple[float, float]:
+    """(u, l): those given, or percentiles of the squared distances between rows of the pairs."""
+    if given is not None:
+        bounds = np.asarray(given, dtype=np.float64)
+        if bounds.shape != (2,) or not 0 < bounds[0] <= bounds[1] < np.inf:
+            raise InvalidInputError(
+                "bounds must be two finite numbers (u, l), 0 < u ≤ l, on squared distances. Got "
+                f"{given!r}."
+            )
+        return float(bounds[0]), float(bounds[1])
+    counted = slice(None) if pairs.sample_weight is None else pairs.sample_weight > 0
+    X = pairs.X[np.union1d(pairs.left[counted], pairs.right[counted])]
+    # Different ones, the same however they are ordered.
+    rows = np.unique(row_keys(X), return_index=True)[1]
+    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.intp)]
+    E = times(dense(X[rows]).astype(np.float64), factor(A)[0].T)
+    E -= E.mean(axis=0)
+    D = squared_distances(E, E)[np.triu_indices(len(E), 1)]
+    if not np.any(D > 0):
+        raise DegenerateInputError(
+            "Bounds on distances need rows that differ. All rows are the same; give other examples."
+        )
+    u, low = np.percentile(D[D > 0], (5, 95))
+    return float(u), float(low)

@@ -1,0 +1,387 @@
+"""The LMNN estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise._typing import Array, Indices
+from samewise.engine.progress import Progress
+from samewise.exceptions import SamewiseWarning
+from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map, held_out_rows
+from samewise.learners.batch.lmnn import target_checks as checks
+from samewise.learners.batch.lmnn.anchors import Anchors
+from samewise.learners.batch.lmnn.minimize import Solution, solve, solve_convex
+from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, Value
+from samewise.learners.batch.lmnn.points import Classes, nearest_targets
+from samewise.learners.batch.lmnn.problem import Problem
+from samewise.learners.neighbors.class_checks import numbered
+from samewise.solvers.held_out import HeldOut, HeldOutWatch
+from samewise.solvers.lbfgs import Matrix64
+from samewise.solvers.workers import Workers, workers
+
+SMALL = 2**22
+"""Up to this many values the work is done in float64, beyond in float32."""
+
+
+class LMNN(BatchLearner):
+    """Large margin nearest neighbors: a Mahalanobis distance for k-NN classification.
+
+    Every point pulls its k target neighbors j⇝i, the nearest of its own class, and pushes points
+    of other classes a unit beyond them:
+
+        ε = (1−μ) Σ_{j⇝i} D_ij + μ Σ_{j⇝i} Σ_{l: c_l≠c_i} [1 + D_ij − D_il]₊,
+
+    with D_ij = ‖L(x_i − x_j)‖². The loss is minimized as it stands, without normalization, and
+    over all triplets: points that may come into reach are searched exactly, again and again, and
+    the solver stops only when a fresh search confirms it.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=3
+        k. In a class of k points or fewer, each point has all others as targets.
+    push_weight : float in [0, 1], default=0.5
+        μ.
+    n_components : int, optional
+        Number of rows of L. By default L is square, or has as many rows as the points span where
+        there are no more points than features. A square L is cut down by
+        ``metric_.reduce(n_components)``.
+    n_passes : int, default=1
+        In each further pass the targets are found under the distance of the pass before, from
+        which it starts.
+    solver : {"L", "M"}, default="L"
+        "L" minimizes over L by L-BFGS, which is fast; the problem is not convex, but starts from
+        anywhere were seen to end at the same loss. "M" finds the minimum of the convex problem over
+        M = LᵀL ⪰ 0 and proves it by a duality gap; it takes many more iterations.
+    targets : array of shape (n, k), optional
+        The target neighbors of each point, as row numbers of X; −1 for none. By default the k
+        nearest of the same class in Euclidean distance, ties to the smaller row number.
+    init : {"auto", "identity", "pca"} or array of shape (n_components, n_features)
+        Where to start: a scaled map that looks best on a sample, L = I, the leading principal
+        directions, or a given L.
+    hinge : {"linear", "squared"}, default="linear"
+        "squared" has [·]₊² in the place of [·]₊, a different loss.
+    max_anchors : int, optional
+        Sum the loss only over so many points i, times n over their number; j and l are still
+        searched among all points. The points are drawn by lot, from each class in proportion, so
+        the expectation is the loss over all. For data sets too large for all pairs: the time for
+        a search grows with max_anchors · n. By default, and where there are no more points, all
+        are taken.
+    max_iter : int, default=500
+        Iterations of a pass.
+    tol : float, default=2e-4
+        Solver "L" stops when two iterations in a row lower the loss by no more than tol·loss; "M"
+        when the duality gap is at most tol·loss, which can be asked for down to about 1e-5.
+    validation_fraction : float in (0, 1), optional
+        Hold out this part of each class, look at its k-NN error every fifth iteration, stop after
+        three looks without improvement, and keep the best map.
+    warm_start : bool, default=False
+        Start from the `components_` of the fit before.
+    verbose : bool or int, default=False
+        Print a line now and then, to stderr.
+    callback : callable, optional
+        Called after each iteration with a dict: "iteration", the fields of `history_`, and
+        "components", the present L. If it returns a true value, the run stops.
+    random_state : int, RandomState instance or None
+        For the choice of held-out points and of anchors; nothing else is random.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        L.
+    metric_ : Mahalanobis
+        The learned form.
+    loss_ : float
+        ε of `components_` over all triplets, with the targets of the last pass. With
+        `max_anchors`, an unbiased estimate of it: all terms of the anchors learned from, and those
+        of as many others, drawn by lot after learning, for all others.
+    loss_std_ : float
+        Standard error of `loss_`; 0 where all terms were taken.
+    anchor_loss_ : float
+        What was minimized: ε over the anchors learned from, times n over their number. It is below
+        `loss_` by as much as L is fitted to them.
+    n_active_ : int
+        Number of triplets with a positive hinge, of the anchors learned from.
+    gap_ : float
+        With solver "M": no M ⪰ 0 has an `anchor_loss_` below anchor_loss_ − gap_.
+    n_iter_ : int
+        Iterations, in all passes.
+    converged_ : bool
+        Whether the last pass ended by `tol`.
+    history_ : dict of arrays
+        After each iteration: "pass"; "loss" over the candidates, with solver "M" that of a hinge
+        that is rounded off; "n_active"; "n_candidates", pairs of points; "validation_error", NaN
+        where it was not looked at; "seconds".
+    classes_ : array
+        The labels.
+    n_features_in_ : int
+        Number of features d.
+
+    Notes
+    -----
+    Sparse input is accepted up to 2²⁷ values and made dense: the learned map has one column for
+    each feature and is dense itself. For text, reduce the features first.
+
+    Ctrl-C ends a run with what was learned up to there in place.
+
+    Memory grows with the number of points, of features and of pairs in reach, never with the
+    number of all pairs. Time for a search grows with the square of the number of points;
+    `max_anchors` bounds one of the two factors. Up to 2²² values the work is done in float64,
+    beyond in float32.
+
+    References
+    ----------
+    Weinberger and Saul, *Distance metric learning for large margin nearest neighbor
+    classification*, JMLR 10, 2009: the loss is equation 13 and the convex problem that of
+    section 3.3; sections 6.1 and 6.2 for passes and reduced dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samewise import LMNN
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 50)
+    >>> X = rng.normal(size=(100, 2)) * [1.0, 10.0]
+    >>> X[:, 0] += 4 * y
+    >>> lmnn = LMNN().fit(X, y)
+    >>> across, along = np.linalg.norm(lmnn.components_, axis=0)
+    >>> bool(across > 2 * along)
+    True
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "classes_",
+        "loss_",
+        "loss_std_",
+        "anchor_loss_",
+        "n_active_",
+        "gap_?",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "push_weight": [Interval(Real, 0, 1, closed="both")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_passes": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"L", "M"})],
+        "targets": ["array-like", None],
+        "init": [StrOptions({"auto", "identity", "pca"}), "array-like"],
+        "hinge": [StrOptions({"linear", "squared"})],
+        "max_anchors": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 3,
+        push_weight: float = 0.5,
+        *,
+        n_components: int | None = None,
+        n_passes: int = 1,
+        solver: str = "L",
+        targets: ArrayLike | None = None,
+        init: str | ArrayLike = "auto",
+        hinge: str = "linear",
+        max_anchors: int | None = None,
+        max_iter: int = 500,
+        tol: float = 2e-4,
+        validation_fraction: float | None = None,
+        warm_start: bool = False,
+        verbose: int | bool = False,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.push_weight = push_weight
+        self.n_components = n_components
+        self.n_passes = n_passes
+        self.solver = solver
+        self.targets = targets
+        self.init = init
+        self.hinge = hinge
+        self.max_anchors = max_anchors
+        self.max_iter = max_iter
+        self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from labeled examples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : array of shape (n,)
+            Class labels.
+        """
+        with self._unchanged_if_refused():
+            before = getattr(self, "components_", None) if self.warm_start else None
+            X, y = self._examples(X, y)
+            X = dense_rows(X, "LMNN")
+            checks.components(self.n_components, X.shape[1], self.solver)
+            self.classes_, labels = numbered(y, "LMNN")
+            given = checks.targets(self.targets, labels, self.validation_fraction)
+            start = self._given_start(before)
+            random = check_random_state(self.random_state)
+            kept, held = held_out_rows(labels, self.validation_fraction, random)
+        with Progress("LMNN", 0, verbose=False) as progress, workers() as team:
+            held_out = None
+            if held is not None:
+                Xv, yv = X[held], labels[held]
+                X, labels = X[kept], labels[kept]
+                held_out = HeldOut(X, labels, Xv, yv, self.n_neighbors, team)
+            watch = HeldOutWatch(progress, self.verbose, self.callback, held_out)
+            self._learn(X, labels, given, start, watch, team, random)
+        if not (self.converged_ or watch.stopped):
+            reached = ""
+            if self.solver == "M":
+                reached = f"; the gap is {self.gap_ / self.anchor_loss_:.1e}·loss"
+            self._say_unfinished(self.tol, self.n_iter_, reached)
+        return self
+
+    def _given_start(self, before: Array | None) -> Matrix64 | None:
+        """L to start from, if it is known before the points are looked at."""
+        d = self.n_features_in_
+        if before is not None:
+            return given_map(before, self.n_components, d, "components_ of the fit before")
+        if isinstance(self.init, str):
+            return np.eye(self.n_components or d, d) if self.init == "identity" else None
+        return given_map(self.init, self.n_components, d, "init")
+
+    def _learn(
+        self,
+        X: Array,
+        labels: Indices,
+        given: Indices | None,
+        components: Matrix64 | None,
+        watch: HeldOutWatch,
+        team: Workers,
+        random: np.random.RandomState,
+    ) -> None:
+        classes = Classes(labels, len(self.classes_))
+        k = self.n_neighbors
+        if given is None and classes.sizes.min() <= k:
+            _say_small(classes, k)
+        dtype = np.float64 if X.size <= SMALL or self.solver == "M" else np.float32
+        hinge = SQUARED if self.hinge == "squared" else LINEAR
+        sample = Anchors(classes, given, self.max_anchors, random)
+        for n_pass in range(1, self.n_passes + 1):
+            # Later passes look for targets under the distance of the pass before.
+            under = components if n_pass > 1 else None
+            targets = self._targets(X, classes, given, under, sample.chosen, team)
+            problem = Problem(X, classes, targets, self.push_weight, hinge, dtype, team)
+            found = self._solve(problem, components, n_pass, sample.factor, watch)
+            components = problem.components(found.L)
+            if watch.stopped:
+                break
+        assert components is not None
+        if watch.held_out is not None:
+            watch.held_out.look(components)
+            assert watch.held_out.best is not None
+            if watch.held_out.best is not components:
+                components = watch.held_out.best
+                found.L = problem.coordinates(components)
+                problem.objective.search(found.L)
+                found.value = problem.objective.value(found.L)
+        watch.say()
+        loss = found.value.loss, 0.0
+        others = sample.others(random)
+        if others is not None:
+            targets = self._targets(X, classes, given, under, others, team)
+            loss = sample.estimate(loss[0], problem.losses(found.L, targets))
+        missing = max(0, (self.n_components or 0) - len(components))
+        components = np.pad(components, ((0, missing), (0, 0)))
+        self._keep_solution(components.astype(X.dtype), found, loss, sample.factor, watch)
+
+    def _targets(
+        self,
+        X: Array,
+        classes: Classes,
+        given: Indices | None,
+        under: Matrix64 | None,
+        anchors: NDArray[np.int32] | None,
+        team: Workers,
+    ) -> NDArray[np.int32]:
+        """Targets of the anchors: those given, in the first pass, or the nearest under a map."""
+        if given is not None and under is None:
+            return classes.sorted_targets(given, anchors)
+        Z = X if under is None else X @ under.T.astype(X.dtype)
+        return nearest_targets(Z, classes, self.n_neighbors, team, anchors)
+
+    def _solve(
+        self,
+        problem: Problem,
+        components: Matrix64 | None,
+        n_pass: int,
+        factor: float,
+        watch: HeldOutWatch,
+    ) -> Solution:
+        if components is not None:
+            L = problem.coordinates(components)
+        elif self.init == "pca":
+            L = problem.principal(self.n_components)
+        else:
+            L = problem.start(self.n_components)
+        if len(L) > L.shape[1]:
+            L = np.linalg.qr(L).R
+
+        def look(L: Matrix64, value: Value) -> bool:
+            n_candidates = len(problem.objective.candidates.columns)
+            value = replace(value, loss=factor * value.loss)
+            return watch.iteration(n_pass, partial(problem.components, L), value, n_candidates)
+
+        method = solve if self.solver == "L" else solve_convex
+        return method(problem.objective, L, max_iter=self.max_iter, tol=self.tol, watch=look)
+
+    def _keep_solution(
+        self,
+        components: Array,
+        found: Solution,
+        loss: tuple[float, float],
+        factor: float,
+        watch: HeldOutWatch,
+    ) -> None:
+        self._keep(components)
+        self.loss_, self.loss_std_ = loss
+        self.anchor_loss_, self.n_active_ = factor * found.value.loss, found.value.active
+        self.__dict__.pop("gap_", None)
+        if self.solver == "M":
+            self.gap_ = factor * (found.value.loss - found.bound)
+        self.n_iter_ = len(watch.rows)
+        self.converged_ = found.converged
+        self.history_ = watch.history
+
+
+def _say_small(classes: Classes, k: int) -> None:
+    small = np.count_nonzero(classes.sizes <= k)
+    warnings.warn(
+        f"{small} of {len(classes.sizes)} classes have no more than n_neighbors={k} points: their "
+        "points have fewer targets, and those of classes with one point have none. Lower "
+        "n_neighbors, or leave these classes out, if that is not meant.",
+        SamewiseWarning,
+        stacklevel=5,
+    )

@@ -1,0 +1,120 @@
+"""Which pairs of points of different classes can matter: the exact search, with slack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from samewise._typing import Array
+from samewise.kernels import lmnn_loops as kernel
+from samewise.kernels.pairwise import squared_distances
+from samewise.learners.batch.lmnn.points import ROWS, WIDTH, Classes, rounding
+from samewise.solvers.workers import Workers
+
+DEPTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs of points, each once: those of a are columns[indptr[a] : indptr[a + 1]]."""
+
+    indptr: NDArray[np.int64]
+    columns: NDArray[np.int32]
+
+    def cut(self, n: int) -> list[tuple[int, int]]:
+        """Rows in n ranges with about as many pairs each."""
+        pairs = np.linspace(0, self.indptr[-1], n + 1)[1:-1]
+        inner = np.searchsorted(self.indptr, pairs)
+        cuts = [0, *inner.tolist(), len(self.indptr) - 1]
+        return list(pairwise(cuts))
+
+    def union(self, other: Candidates) -> Candidates:
+        """The pairs of both."""
+        n = len(self.indptr) - 1
+        keys = np.concatenate([self._keys(), other._keys()])
+        # Two sorted runs: a stable sort merges them.
+        keys.sort(kind="stable")
+        rows, columns = np.divmod(keys[np.diff(keys, prepend=-1) > 0], n)
+        indptr = np.searchsorted(rows, np.arange(n + 1))
+        return Candidates(indptr, columns.astype(np.int32))
+
+    def _keys(self) -> NDArray[np.int64]:
+        n = len(self.indptr) - 1
+        return np.repeat(n * np.arange(n), np.diff(self.indptr)) + self.columns
+
+
+def search(Z: Array, reach: NDArray[np.float64], classes: Classes, workers: Workers) -> Candidates:
+    """All pairs of different classes with ‖z_a − z_b‖² < max(reach_a, reach_b).
+
+    A lower bound of the distance is tried first: the first columns of Z and, as one column more,
+    the length of the rest, for ‖u − v‖ ≥ |‖u‖ − ‖v‖|. It is cheapest where the columns of Z go by
+    decreasing variance.
+
+    A point with reach −∞ has no targets. If these are most, each of the others is compared with
+    all points; otherwise, all are compared with those of later classes.
+    """
+    Z = np.ascontiguousarray(Z, dtype=np.float32)
+    limit = reach.astype(np.float32)
+    anchors = np.flatnonzero(limit > 0).astype(np.int32)
+    if not len(anchors):
+        return Candidates(np.zeros(len(Z) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    after = 2 * len(anchors) >= len(Z)
+    if after:
+        anchors = np.arange(len(Z), dtype=np.int32)
+    E = _shortened(Z, _depth(Z, limit, anchors, classes))
+    squares = np.einsum("ij,ij->i", E, E, dtype=np.float64)
+    half = (squares * (0.5 - rounding(E.shape[1]))).astype(np.float32)
+    lowered = half - limit / np.float32(2)
+    room = [64 * ROWS]
+
+    def find(first: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        who = anchors[first : first + ROWS]
+        found = room[0]
+        while True:
+            rows, columns = np.empty(found, dtype=np.uint16), np.empty(found, dtype=np.int32)
+            found = kernel.impostor_pairs(
+                E, half, lowered, Z, limit, classes.starts, classes.ends,
+                who, after, WIDTH, rows, columns,
+            )  # fmt: skip
+            if found <= len(rows):
+                break
+            room[0] = found + found // 4
+        # A stable sort of 16-bit numbers takes linear time.
+        order = np.argsort(rows[:found], kind="stable")
+        return np.bincount(rows[:found], minlength=len(who)), columns[order]
+
+    parts = workers.map(find, range(0, len(anchors), ROWS))
+    indptr = np.zeros(len(Z) + 1, dtype=np.int64)
+    indptr[anchors + 1] = np.concatenate([counts for counts, _ in parts])
+    return Candidates(np.cumsum(indptr), np.concatenate([columns for _, columns in parts]))
+
+
+def _shortened(Z: NDArray[np.float32], depth: int) -> NDArray[np.float32]:
+    if depth >= Z.shape[1]:
+        return Z
+    rest = np.einsum("ij,ij->i", Z[:, depth:], Z[:, depth:])
+    return np.column_stack([Z[:, :depth], np.sqrt(rest)])
+
+
+def _depth(
+    Z: NDArray[np.float32],
+    reach: NDArray[np.float32],
+    anchors: NDArray[np.int32],
+    classes: Classes,
+) -> int:
+    """How many columns to try first, by the pairs of a sample that each number would leave."""
+    n, r = Z.shape
+    some, others = anchors[:: len(anchors) // 256 + 1], np.arange(0, n, n // 1024 + 1)
+    limit = np.maximum(reach[some, None], reach[others])
+    limit[classes.ends[some][:, None] == classes.ends[others]] = -np.inf
+    D = np.zeros_like(limit)
+    costs, start = {}, 0
+    for depth in [*(m for m in DEPTHS if m < r), r]:
+        D += squared_distances(Z[some, start:depth], Z[others, start:depth])
+        # Nanoseconds for a pair, as measured: a product of so many columns, a distance to check.
+        costs[depth] = 0.9 + 0.0065 * depth + 130 * float(np.mean(D < limit))
+        start = depth
+    return min(costs, key=lambda depth: costs[depth])

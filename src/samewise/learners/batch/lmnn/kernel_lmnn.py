@@ -1,0 +1,446 @@
+"""LMNN in the feature space of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from samewise._typing import Array, Indices, Matrix
+from samewise.exceptions import InvalidInputError, NotPSDError
+from samewise.forms import Form, KernelMahalanobis
+from samewise.learners.batch.lmnn import target_checks as checks
+from samewise.learners.batch.lmnn.estimator import LMNN
+from samewise.learners.neighbors.class_checks import numbered
+from samewise.learners.savable import Savable
+from samewise.solvers.lbfgs import Matrix64
+
+EXACT = 10_000
+"""Up to so many points all are landmarks unless said otherwise."""
+
+LANDMARKS = 1_000
+"""The number of landmarks drawn from more points than that, unless said otherwise."""
+
+ROWS = 256
+"""The most rows of L unless said otherwise: the solver keeps about twenty arrays of its size."""
+
+LEAST = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
+"""Directions with a smaller part of the largest eigenvalue are left out, by the type of input."""
+
+LEARNED = ("loss_", "n_active_", "gap_", "n_iter_", "history_", "classes_")
+"""What is taken over from LMNN in the basis."""
+
+
+class KernelBasis(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A learner in the coordinates that kernel PCA of the landmarks gives the points."""
+
+    kernel: str | Callable[..., float]
+    kernel_params: Mapping[str, Any] | None
+    n_landmarks: int | None
+    n_directions: int | None
+    components_: Array
+    metric_: KernelMahalanobis
+
+    _forms: ClassVar[tuple[type[Form], ...]] = (KernelMahalanobis,)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
+        "kernel_params": [None, dict],
+        "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
+        "n_directions": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _accepted(self) -> dict[str, Any]:
+        sparse = False if self._precomputed else "csr"
+        return {"accept_sparse": sparse, "dtype": [np.float64, np.float32]}
+
+    def _choose(self, shape: tuple[int, int], random: np.random.RandomState) -> Indices:
+        """The landmarks, by row number."""
+        n, m = shape
+        if self._precomputed and n != m:
+            raise InvalidInputError(
+                "With kernel='precomputed', X must be the square kernel matrix between the "
+                f"training points. Got shape ({n}, {m})."
+            )
+        s = self.n_landmarks or (n if n <= EXACT else LANDMARKS)
+        if s > n:
+            raise InvalidInputError(
+                f"n_landmarks must be at most the number of points, {n}. Got {s} instead."
+            )
+        return np.arange(n) if s == n else np.sort(random.choice(n, s, replace=False))
+
+    def _form(self, C: Array, landmarks: Indices, support: Matrix) -> KernelMahalanobis:
+        rows = landmarks if self._precomputed else support
+        return KernelMahalanobis(C, rows, self.kernel, self.kernel_params)
+
+    def _basis(self, X: Matrix, landmarks: Indices, support: Matrix) -> tuple[Matrix64, Array]:
+        """Coefficients of the directions, one row for each, and coordinates of the points."""
+        s = len(landmarks)
+        # Keywords that the kernel does not know, and points it rejects, are met by the form.
+        self._form(np.zeros((1, 1)), landmarks[:1], support[:1])
+        if self._precomputed:
+            K = support[:, landmarks]
+        else:
+            K = pairwise_kernels(support, metric=self.kernel, **(self.kernel_params or {}))
+        B = directions(K, X.dtype)
+        if self.n_directions is not None:
+            _check_at_most("n_directions", self.n_directions, len(B))
+            B = B[: self.n_directions]
+        Z = K @ B.T if s == X.shape[0] else self._form(B, landmarks, support).embed(X)
+        return B, Z
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Ck(x) for each row: Euclidean distances of the result are the learned distances.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            For "precomputed" kernel values with all training points.
+
+        Returns
+        -------
+        array of shape (n, n_components)
+        """
+        check_is_fitted(self)
+        return self.metric_.embed(validate_data(self, X, reset=False, **self._accepted))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._precomputed
+        tags.input_tags.pairwise = self._precomputed
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class KernelLMNN(KernelBasis):
+    """LMNN on φ(x), known through a kernel k(x, x′) = φ(x)·φ(x′) only.
+
+    The loss is that of `LMNN` with D_ij = ‖L(φ(x_i) − φ(x_j))‖². The best L lies in the span of the
+    points, L = CΦ with rows φ(s_1), …, φ(s_s) in Φ, so that M = LᵀL = ΦᵀAΦ with A = CᵀC, and
+    D_ij = ‖C(k(x_i) − k(x_j))‖² with k(x) = (k(x, s_1), …, k(x, s_s)). It is found in the basis of
+    kernel PCA: with the kernel matrix of the s points, centered, JKJ = UΛUᵀ, the point x has the
+    coordinates Λ^(−1/2) Uᵀ k(x). There LMNN learns L′, and C = L′ Λ^(−1/2) Uᵀ.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        A name of `sklearn.metrics.pairwise.pairwise_kernels`, a callable of two rows, or
+        "precomputed": then X is the kernel matrix between the training points, and later input
+        holds the kernel values of new points with all training points.
+    kernel_params : dict, optional
+        Keywords for the kernel, such as ``{"gamma": 0.5}``.
+    n_landmarks : int, optional
+        s. With all n points the span is complete. With fewer, drawn at random, points are replaced
+        by their projections on the span of the landmarks (Nyström's method): an approximation,
+        also of the distances by which targets are found and of the loss. By default all points up
+        to 10 000, and 1 000 of more.
+    n_directions : int, optional
+        How many leading directions of kernel PCA to keep: a second approximation, which saves much
+        time. By default all whose eigenvalue is above 1e-8 of the largest (1e-5 for float32
+        input) and above the rounding of the kernel's values.
+    n_components : int, optional
+        Number of rows of L, at most the number of directions. By default that number, up to 256.
+        With solver "M", L is square.
+    n_neighbors, push_weight, n_passes, solver, hinge, max_iter, tol, validation_fraction, verbose
+        As for `LMNN`. Held-out points are not learned from, but may be landmarks.
+    targets : array of shape (n, k), optional
+        As for `LMNN`; by default the k nearest of the same class in feature space, by
+        k(x, x) − 2 k(x, x′) + k(x′, x′).
+    warm_start : bool, default=False
+        Start from the `metric_` of the fit before, restricted to the span of the landmarks.
+    callback : callable, optional
+        As for `LMNN`; "components" is the present C.
+    random_state : int, RandomState instance or None
+        For the choice of landmarks, and of held-out points.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, s)
+        C, the coefficients of the landmarks.
+    metric_ : KernelMahalanobis
+        The learned form.
+    landmarks_ : array of shape (s,)
+        Row numbers of the landmarks.
+    n_directions_ : int
+        Number of directions that were kept.
+    loss_, n_active_, gap_, n_iter_, converged_, history_, classes_, n_features_in_
+        As for `LMNN`, in the span of the directions.
+
+    Notes
+    -----
+    Distances do not depend on where the origin of feature space is. The kernel is centered at the
+    mean of the landmarks because the mean would otherwise be a direction of its own, often the
+    longest, that no distance depends on.
+
+    s landmarks take memory for about five s × s arrays and O(s³) time. After that, memory and time
+    are those of LMNN on n points with n_directions_ features, whose start decomposes a few matrices
+    of that size: thousands of directions take minutes.
+
+    In nearly as many directions as there are points, any labels can be pulled together and apart:
+    the loss comes close to 0, which says little about new points. Fewer directions (`n_directions`)
+    or early stopping (`validation_fraction`) keep from that, and the first saves time.
+
+    A kernel that is not positive semi-definite on the points (after centering) is refused.
+
+    A run also ends when the loss is at most `tol` for each point: nothing is left to be gained.
+
+    Ctrl-C ends a run with what was learned up to there in place.
+
+    References
+    ----------
+    Weinberger and Saul, *Distance metric learning for large margin nearest neighbor
+    classification*, JMLR 10, 2009, section 5.3. Torresani and Lee, *Large margin component
+    analysis*, NIPS 2007.
+
+    Examples
+    --------
+    >>> from samewise.datasets import make_concentric_circles
+    >>> from samewise.decide import KNNClassifier
+    >>> from samewise.learners.batch.lmnn.kernel_lmnn import KernelLMNN
+    >>> X, y = make_concentric_circles(200, random_state=0)
+    >>> learner = KernelLMNN("poly", {"degree": 2}).fit(X[:100], y[:100])
+    >>> learner.metric_
+    KernelMahalanobis(kernel='poly', n_features_in=2, n_support=100, rank=5)
+    >>> KNNClassifier(learner, n_neighbors=3).fit(X[:100], y[:100]).score(X[100:], y[100:])
+    1.0
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "landmarks_",
+        "n_directions_",
+        "classes_",
+        "loss_",
+        "n_active_",
+        "gap_?",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelBasis._parameter_constraints,
+        **{
+            name: LMNN._parameter_constraints[name]
+            for name in (
+                "n_components",
+                "n_neighbors",
+                "push_weight",
+                "n_passes",
+                "solver",
+                "targets",
+                "hinge",
+                "max_iter",
+                "tol",
+                "validation_fraction",
+                "warm_start",
+                "verbose",
+                "callback",
+                "random_state",
+            )
+        },
+    }
+
+    def __init__(
+        self,
+        kernel: str | Callable[..., float] = "rbf",
+        kernel_params: Mapping[str, Any] | None = None,
+        *,
+        n_landmarks: int | None = None,
+        n_directions: int | None = None,
+        n_components: int | None = None,
+        n_neighbors: int = 3,
+        push_weight: float = 0.5,
+        n_passes: int = 1,
+        solver: str = "L",
+        targets: ArrayLike | None = None,
+        hinge: str = "linear",
+        max_iter: int = 500,
+        tol: float = 2e-4,
+        validation_fraction: float | None = None,
+        warm_start: bool = False,
+        verbose: int | bool = False,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.n_landmarks = n_landmarks
+        self.n_directions = n_directions
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.push_weight = push_weight
+        self.n_passes = n_passes
+        self.solver = solver
+        self.targets = targets
+        self.hinge = hinge
+        self.max_iter = max_iter
+        self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from labeled examples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            For "precomputed" the kernel matrix of shape (n, n).
+        y : array of shape (n,)
+            Class labels.
+        """
+        before = vars(self).copy()
+        lmnn = None
+        try:
+            X, labels = validate_data(self, X, y, ensure_min_samples=2, **self._accepted)
+            numbered(labels, "KernelLMNN")
+            random = check_random_state(self.random_state)
+            landmarks = self._choose(X.shape, random)
+            support = X[landmarks].astype(np.float64)
+            B, Z = self._basis(X, landmarks, support)
+            nothing = self.tol * X.shape[0]
+            lmnn = self._linear(B, self._start(B, support), nothing, random)
+            lmnn.fit(Z, labels)
+        finally:
+            # It is fitted after Ctrl-C, too.
+            if lmnn is not None and hasattr(lmnn, "components_"):
+                self._keep(lmnn, B, landmarks, support)
+                self.converged_ = lmnn.converged_ or lmnn.loss_ <= nothing
+            else:
+                self.__dict__.clear()
+                self.__dict__.update(before)
+        return self
+
+    def _start(self, B: Matrix64, support: Matrix) -> Matrix64 | None:
+        """The map of the fit before, in the basis, if there is one to start from."""
+        if not self.warm_start or not hasattr(self, "metric_"):
+            return None
+        before: KernelMahalanobis = self.metric_
+        if before.n_features_in > self.n_features_in_:
+            raise InvalidInputError(
+                f"With warm_start, X must have the {before.n_features_in} features of the fit "
+                f"before. Got {self.n_features_in_}."
+            )
+        if self.n_components not in (None, len(before.coefficients)):
+            raise InvalidInputError(
+                f"With warm_start, n_components must be that of the fit before, "
+                f"{len(before.coefficients)}. Got {self.n_components}."
+            )
+        L: Matrix64 = before.embed(support).T @ B.T
+        return L
+
+    def _linear(
+        self, B: Matrix64, start: Matrix64 | None, nothing: float, random: np.random.RandomState
+    ) -> LMNN:
+        """LMNN for the coordinates of the points, which stops at a loss of `nothing`."""
+        rows, m = self.n_components, len(B)
+        checks.components(rows, m if rows is None else max(m, rows), self.solver)
+        if rows is not None:
+            _check_at_most("n_components", rows, m)
+        elif self.solver == "L" and start is None:
+            rows = min(m, ROWS)
+
+        def look(info: dict[str, Any]) -> bool:
+            stop = False
+            if self.callback is not None:
+                stop = bool(self.callback(info | {"components": info["components"] @ B}))
+            return stop or info["loss"] <= nothing
+
+        return LMNN(
+            self.n_neighbors,
+            self.push_weight,
+            n_components=rows,
+            n_passes=self.n_passes,
+            solver=self.solver,
+            targets=self.targets,
+            init="auto" if start is None else start,
+            hinge=self.hinge,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            validation_fraction=self.validation_fraction,
+            verbose=self.verbose,
+            callback=look,
+            random_state=random,
+        )
+
+    def _keep(self, lmnn: LMNN, B: Matrix64, landmarks: Indices, support: Matrix) -> None:
+        self.components_ = lmnn.components_ @ B
+        self.metric_ = self._form(self.components_, landmarks, support)
+        self.landmarks_, self.n_directions_ = landmarks, len(B)
+        self.__dict__.pop("gap_", None)
+        for name in LEARNED:
+            if hasattr(lmnn, name):
+                setattr(self, name, getattr(lmnn, name))
+
+
+def directions(K: Matrix64, dtype: np.dtype[Any]) -> Matrix64:
+    """Λ^(−1/2) Uᵀ for the eigenvalues Λ of JKJ = UΛUᵀ, largest first, that count.
+
+    Which count depends on the type of the input. U is orthogonal to the constant vector, so that
+    coordinates need no centering of their own.
+    """
+    if not np.isfinite(K).all():
+        raise InvalidInputError(
+            "The kernel has values that are not finite on the landmarks; scale the features, or "
+            "choose other kernel_params."
+        )
+    size = float(np.abs(K).max())
+    rounding = len(K) * float(np.finfo(dtype).eps) * size
+    if np.abs(K - K.T).max() > rounding:
+        raise InvalidInputError(
+            "The kernel must be symmetric, but k(x, x′) and k(x′, x) differ by up to "
+            f"{np.abs(K - K.T).max():.3g}."
+        )
+    mean = K.mean(axis=0)
+    centered = K - mean - mean[:, None] + mean.mean()
+    values, U = np.linalg.eigh(centered)
+    zero = max(LEAST[dtype] * values[-1], rounding)
+    if values[0] < -zero:
+        raise NotPSDError(
+            "The kernel must be positive semi-definite, but on the landmarks, centered, the "
+            f"eigenvalues of its matrix go from {values[0]:.3g} to {values[-1]:.3g}. Choose "
+            "another kernel or other kernel_params."
+        )
+    kept = np.flatnonzero(values > zero)[::-1]
+    if not len(kept):
+        # All points are the same to the kernel: one direction, in which they are at 0.
+        return np.zeros((1, len(K)))
+    B: Matrix64 = (U[:, kept] / np.sqrt(values[kept])).T
+    return B
+
+
+def _check_at_most(name: str, given: int, n_directions: int) -> None:
+    if given > n_directions:
+        raise InvalidInputError(
+            f"{name} must be at most the number of directions that the landmarks span in feature "
+            f"space, {n_directions}. Got {given} instead."
+        )

@@ -1,0 +1,397 @@
+"""Multi-metric LMNN."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context, clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from samewise._typing import Array, Indices
+from samewise.engine.progress import Progress
+from samewise.exceptions import InvalidInputError, TooLargeError
+from samewise.forms import Form
+from samewise.forms.multi_metric import MultiMetric, nearest_centers
+from samewise.learners.batch.batch_learner import Batch, dense_rows, given_map, held_out_rows
+from samewise.learners.batch.lmnn import target_checks as checks
+from samewise.learners.batch.lmnn.estimator import SMALL, _say_small
+from samewise.learners.batch.lmnn.minimize import PATIENCE, Solution, solve
+from samewise.learners.batch.lmnn.multi_objective import Maps, MultiObjective
+from samewise.learners.batch.lmnn.multi_watch import MultiHeldOut
+from samewise.learners.batch.lmnn.objective import LINEAR, Objective, Value
+from samewise.learners.batch.lmnn.points import Classes, nearest_targets
+from samewise.learners.batch.lmnn.problem import Problem
+from samewise.learners.neighbors.class_checks import numbered
+from samewise.solvers.held_out import HeldOutWatch
+from samewise.solvers.workers import Workers, workers
+
+MOST_VALUES = 2**24
+"""Values of all maps together, at most; the solver remembers about 25 times as many."""
+
+
+ASIDE = 1.1
+"""By how much maps are scaled where the start itself does not let the loss fall."""
+
+
+class MultiMetricLMNN(Batch):
+    """Large margin nearest neighbors with several metrics, one per class or per region.
+
+    Points are divided into groups, by class or by k-means, and each group has a map L_g of its
+    own. A distance is measured by the map of its *second* argument, the neighbor:
+
+        D̂(x, x') = ‖L_g(x − x')‖², g the group of x'.
+
+    All maps are learned together, so that their distances can be compared, by the loss of LMNN:
+
+        ε = (1−μ) Σ_{j⇝i} D̂_ij + μ Σ_{j⇝i} Σ_{l: c_l≠c_i} [1 + D̂_ij − D̂_il]₊,
+
+    minimized as it stands and over all triplets, by L-BFGS from the solution with a single metric.
+    The targets j⇝i are the Euclidean nearest of the same class.
+
+    Several metrics overfit where one does not. As in the paper, 30 % of the points are held out by
+    default: the maps are learned from the others, and those with the least k-NN error on the points
+    held out are kept. (The paper does not say that it learned again from all points, and neither
+    does this.) The classifier may, and should, search for neighbors among all points.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=3
+        k. In a class of k points or fewer, each point has all others as targets.
+    push_weight : float in [0, 1], default=0.5
+        μ.
+    n_clusters : int, optional
+        Number of groups, found by k-means. By default every class is a group.
+    n_components : int, optional
+        Number of rows of each L_g. By default they are square, or have as many rows as the points
+        span where there are no more points than features.
+    init : "auto", LMNN, or array of shape (r, d) or (n_groups, r, d)
+        Where to start: "auto" learns a single metric first. An `LMNN` that is fitted gives its
+        metric; one that is not is fitted on the points that are not held out. Or a given map for
+        all groups, or for each.
+    max_iter : int, default=500
+        Iterations, of the single metric and then of the others.
+    tol : float, default=2e-4
+        The solver stops when two iterations in a row lower the loss by no more than tol·loss.
+    validation_fraction : float in (0, 1) or None, default=0.3
+        Hold out this part of each class, look at its k-NN error at the start and every fifth
+        iteration, stop after three looks without improvement, and keep the best maps.
+    warm_start : bool, default=False
+        Start from the `components_` of the fit before, with its groups.
+    verbose : bool or int, default=False
+        Print a line now and then, to stderr.
+    callback : callable, optional
+        Called after each iteration with a dict: "iteration", the fields of `history_`, and
+        "components", the present map or maps. If it returns a true value, the run stops.
+    random_state : int, RandomState instance or None
+        For the choice of the held-out points and for k-means.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_groups, n_components, n_features)
+        The L_g, by class or by cluster.
+    metric_ : MultiMetric
+        The learned form.
+    loss_ : float
+        ε of `components_` over all triplets of the points that were learned from.
+    n_active_ : int
+        Number of triplets with a positive hinge.
+    n_iter_ : int
+        Iterations, with those of the single metric.
+    converged_ : bool
+        Whether the run ended by `tol`.
+    history_ : dict of arrays
+        After each iteration: "pass", 1 while a single metric is learned and 2 afterwards; "loss"
+        over the candidates; "n_active"; "n_candidates", pairs of points; "validation_error", NaN
+        where it was not looked at; "seconds".
+    classes_ : array
+        The labels.
+    n_features_in_ : int
+        Number of features d.
+
+    Notes
+    -----
+    There is no `transform`: no map has Euclidean distances that are these. Use `metric_`, or give
+    the learner to `KNNClassifier`.
+
+    Ctrl-C ends a run with what was learned up to there in place.
+
+    Groups are worked on one after the other, so memory grows with the points and the pairs in
+    reach, and with the maps, which the solver holds about 25 times. Sparse input is made dense, as
+    in `LMNN`.
+
+    References
+    ----------
+    Weinberger and Saul, *Distance metric learning for large margin nearest neighbor
+    classification*, JMLR 10, 2009, section 5.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samewise.learners.batch.lmnn.multi_metric_lmnn import MultiMetricLMNN
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 100)
+    >>> X = rng.normal(size=(200, 2)) * np.where(y, [[1.0], [8.0]], [[8.0], [1.0]]).T
+    >>> X[y == 1, 0] += 4
+    >>> lmnn = MultiMetricLMNN(random_state=0).fit(X, y)
+    >>> lmnn.metric_
+    MultiMetric(n_features_in=2, n_groups=2, rank=2, groups='by class')
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "classes_",
+        "loss_",
+        "n_active_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
+    _forms: ClassVar[tuple[type[Form], ...]] = (MultiMetric,)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "push_weight": [Interval(Real, 0, 1, closed="both")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "init": [StrOptions({"auto"}), "array-like", HasMethods("fit")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 3,
+        push_weight: float = 0.5,
+        *,
+        n_clusters: int | None = None,
+        n_components: int | None = None,
+        init: Any = "auto",
+        max_iter: int = 500,
+        tol: float = 2e-4,
+        validation_fraction: float | None = 0.3,
+        warm_start: bool = False,
+        verbose: int | bool = False,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.push_weight = push_weight
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from labeled examples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : array of shape (n,)
+            Class labels.
+        """
+        with self._unchanged_if_refused():
+            metric = getattr(self, "metric_", None) if self.warm_start else None
+            X, y = self._examples(X, y)
+            X = dense_rows(X, "MultiMetricLMNN")
+            checks.components(self.n_components, X.shape[1], "L")
+            self.classes_, labels = numbered(y, "MultiMetricLMNN")
+            self._check_size(X)
+            random = check_random_state(self.random_state)
+            kept, held = held_out_rows(labels, self.validation_fraction, random)
+            if held is not None:
+                Xv, yv, X, labels = X[held], labels[held], X[kept], labels[kept]
+            centers = self._centers(X, metric, random)
+            start = self._given_start(X, labels, metric)
+        groups = labels if centers is None else nearest_centers(X, centers)
+        with Progress("MultiMetricLMNN", 0, verbose=False) as progress, workers() as team:
+            held_out = None
+            if held is not None:
+                held_out = MultiHeldOut(X, labels, groups, Xv, yv, self.n_neighbors, team)
+            watch = HeldOutWatch(progress, self.verbose, self.callback, None)
+            self._learn(X, labels, groups, centers, start, watch, held_out, team)
+        if not (self.converged_ or watch.stopped):
+            self._say_unfinished(self.tol, self.max_iter, "")
+        return self
+
+    def _check_size(self, X: Array) -> None:
+        d = X.shape[1]
+        n_values = self._n_groups * (self.n_components or min(X.shape)) * min(X.shape)
+        if n_values > MOST_VALUES:
+            raise TooLargeError(
+                f"{self._n_groups} maps of {self.n_components or d} × {d} values are more than "
+                f"MultiMetricLMNN learns together ({MOST_VALUES:,} values). Lower n_components, "
+                "reduce the features first, or set n_clusters to have fewer metrics."
+            )
+
+    @property
+    def _n_groups(self) -> int:
+        return self.n_clusters or len(self.classes_)
+
+    def _centers(
+        self, X: Array, metric: MultiMetric | None, random: np.random.RandomState
+    ) -> Array | None:
+        """The centers of the groups; None if they are the classes."""
+        if metric is not None:
+            self._check_groups(metric)
+            return metric.centers
+        if self.n_clusters is None:
+            return None
+        if self.n_clusters > len(X):
+            raise InvalidInputError(
+                f"n_clusters={self.n_clusters} is more than there are points to learn from, "
+                f"{len(X)}. Choose fewer."
+            )
+        with warnings.catch_warnings():
+            # Fewer distinct points than clusters: some groups stay empty.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return KMeans(self.n_clusters, random_state=random).fit(X).cluster_centers_
+
+    def _check_groups(self, metric: MultiMetric) -> None:
+        if self.n_clusters is None:
+            same = metric.classes is not None and np.array_equal(metric.classes, self.classes_)
+        else:
+            same = metric.centers is not None and len(metric.centers) == self.n_clusters
+        if not same:
+            raise InvalidInputError(
+                "warm_start goes on with the groups of the fit before, which were others: "
+                f"{metric!r}. Set warm_start=False, or use the same classes and n_clusters."
+            )
+
+    def _given_start(self, X: Array, y: Indices, metric: MultiMetric | None) -> Maps | None:
+        """All L_g to start from; None if a single metric is to be learned first."""
+        d, c = self.n_features_in_, self._n_groups
+        if metric is not None:
+            given, name = metric.components, "components_ of the fit before"
+        elif isinstance(self.init, str):
+            return None
+        elif hasattr(self.init, "fit"):
+            learner = self.init if hasattr(self.init, "components_") else clone(self.init).fit(X, y)
+            given, name = learner.components_, "components_ of init"
+        else:
+            given, name = np.asarray(self.init, dtype=np.float64), "init"
+        if np.ndim(given) != 3:
+            L = given_map(given, self.n_components, d, name)
+            return np.repeat(L[None], c, axis=0)
+        if len(given) != c:
+            raise InvalidInputError(
+                f"{name} must have one map for all groups or one for each of the {c}. Got "
+                f"{len(given)} maps instead."
+            )
+        return np.stack([given_map(L, self.n_components, d, name) for L in given])
+
+    def _learn(
+        self,
+        X: Array,
+        labels: Indices,
+        groups: Indices,
+        centers: Array | None,
+        components: Maps | None,
+        watch: HeldOutWatch,
+        held_out: MultiHeldOut | None,
+        team: Workers,
+    ) -> None:
+        classes = Classes(labels, len(self.classes_))
+        if classes.sizes.min() <= self.n_neighbors:
+            _say_small(classes, self.n_neighbors)
+        targets = nearest_targets(X, classes, self.n_neighbors, team)
+        dtype = np.float64 if X.size <= SMALL else np.float32
+        problem = Problem(X, classes, targets, self.push_weight, LINEAR, dtype, team)
+        L = self._started(problem, components, watch)
+        objective = MultiObjective(
+            problem.objective.X, targets, classes, groups[classes.order], self._n_groups,
+            self.push_weight, problem.objective.covariance, team,
+        )  # fmt: skip
+        # The single metric's accumulators, as large as the points, have done their work.
+        del problem.objective
+        found = self._solve(objective, problem, L, watch, held_out)
+        components = problem.components(found.L)
+        if held_out is not None:
+            held_out.look(components)
+            assert held_out.best is not None
+            if held_out.best is not components:
+                components = held_out.best
+                objective.search(problem.coordinates(components))
+                found.value = objective.value(problem.coordinates(components))
+        watch.say()
+        missing = max(0, (self.n_components or 0) - components.shape[1])
+        components = np.pad(components, ((0, 0), (0, missing), (0, 0)))
+        self._keep(components.astype(X.dtype), centers, found, watch)
+
+    def _started(self, problem: Problem, components: Maps | None, watch: HeldOutWatch) -> Maps:
+        """All L_g to start from, in the problem's coordinates."""
+        if components is not None:
+            L = problem.coordinates(components)
+            return np.linalg.qr(L).R if L.shape[1] > L.shape[2] else L
+
+        def look(L: Maps, value: Value) -> bool:
+            n_candidates = len(problem.objective.candidates.columns)
+            return watch.iteration(1, partial(problem.components, L), value, n_candidates)
+
+        L = problem.start(self.n_components)
+        found = solve(problem.objective, L, max_iter=self.max_iter, tol=self.tol, watch=look)
+        return np.repeat(found.L[None], self._n_groups, axis=0)
+
+    def _solve(
+        self,
+        objective: MultiObjective,
+        problem: Problem,
+        L: Maps,
+        watch: HeldOutWatch,
+        held_out: MultiHeldOut | None,
+    ) -> Solution:
+        if watch.stopped:
+            objective.search(L)
+            return Solution(L, objective.value(L))
+        if held_out is not None:
+            held_out.look(problem.components(L))
+            watch.held_out = held_out
+
+        def look(L: Maps, value: Value) -> bool:
+            n_candidates = len(objective.candidates)
+            return watch.iteration(2, partial(problem.components, L), value, n_candidates)
+
+        # The solver asks no more of an objective than this one has.
+        run = partial(
+            solve, cast(Objective, objective), max_iter=self.max_iter, tol=self.tol, watch=look
+        )
+        before = len(watch.rows)
+        found = run(L)
+        if not (watch.stopped or len(watch.rows) > before + PATIENCE):
+            # The best single metric lies on kinks, and on some of them every slope leads upward.
+            found = min(found, run(ASIDE * L), key=lambda solution: solution.value.loss)
+        return found
+
+    def _keep(
+        self, components: Array, centers: Array | None, found: Solution, watch: HeldOutWatch
+    ) -> None:
+        self.components_ = components
+        if centers is None:
+            self.metric_ = MultiMetric(components, classes=self.classes_)
+        else:
+            self.metric_ = MultiMetric(components, centers=centers)
+        self.loss_, self.n_active_ = found.value.loss, found.value.active
+        self.n_iter_ = len(watch.rows)
+        self.converged_ = found.converged
+        self.history_ = watch.history

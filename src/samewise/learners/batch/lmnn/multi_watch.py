@@ -1,0 +1,92 @@
+"""The error under several metrics on points that are held out."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from samewise._typing import Array, Indices
+from samewise.kernels.neighbors import first_k_per_row
+from samewise.kernels.pairwise import row_slices
+from samewise.learners.batch.lmnn.multi_objective import Maps, Room, in_reach
+from samewise.learners.batch.lmnn.points import BLOCK_BYTES, center, nearest_rows
+from samewise.solvers.held_out import HeldOut, vote
+from samewise.solvers.workers import Workers
+
+
+class MultiHeldOut(HeldOut):
+    """k-NN error under several metrics on points that were not learned from."""
+
+    def __init__(
+        self,
+        X: Array,
+        y: Indices,
+        groups: Indices,
+        Xv: Array,
+        yv: Indices,
+        k: int,
+        workers: Workers,
+    ) -> None:
+        super().__init__(X, y, Xv, yv, k, workers)
+        self._members = [np.flatnonzero(groups == g) for g in range(groups.max() + 1)]
+        self.groups = groups
+        mean, unit = center(X)
+        self._center = mean.astype(X.dtype)
+        scaled = (X - self._center) / X.dtype.type(unit)
+        self._covariance = (scaled.T @ scaled).astype(np.float64)
+        self._nearest: Indices | None = None
+
+    def _neighbors(self, components: Maps) -> Indices:
+        """The k nearest for each point held out, ties to the smaller row.
+
+        Those of the look before are k points, so none of the nearest is farther than all of them.
+        """
+        if self._nearest is None:
+            # Any k points serve as well, but those in the given coordinates are likely to be near.
+            self._nearest = nearest_rows(self.Xv, self.X, self.k, self.workers)
+        limit = self._distances(components, self._nearest).max(axis=1)
+        wanted = partial(self._within, components, limit)
+        found = self.workers.map(wanted, range(len(self._members)))
+        rows, columns, squared = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        self._nearest = first_k_per_row(rows, columns, squared, len(self.Xv), self.k)[1]
+        return self._nearest
+
+    def _distances(self, components: Maps, nearest: Indices) -> Array:
+        """Squared distances of each point held out to some points."""
+        D = np.empty(nearest.shape)
+        for g in np.unique(self.groups[nearest]):
+            at, slot = np.nonzero(self.groups[nearest] == g)
+            V = (self.Xv[at] - self.X[nearest[at, slot]]) @ components[g].T.astype(self.X.dtype)
+            D[at, slot] = np.einsum("ij,ij->i", V, V, dtype=np.float64)
+        return D
+
+    def _within(self, components: Maps, limit: Array, g: int) -> tuple[Indices, Indices, Array]:
+        """Points held out, points of a group within their limit, and their squared distances."""
+        members, L = self._members[g], components[g]
+        m = len(members)
+        if not m:
+            return members, members, np.empty(0)
+        turn = np.linalg.eigh(L @ self._covariance @ L.T)[1][:, ::-1]
+        A = (turn.T @ L).T.astype(self.X.dtype)
+        Z = np.concatenate([(self.X[members] - self._center) @ A, (self.Xv - self._center) @ A])
+        # Room for the rounding of float32: a limit is that of a point which must be found.
+        slack = 1e-3 * limit + 1e-6 * np.einsum("ij,ij->i", Z, Z).max() + 1e-30
+        reach = np.concatenate([np.full(m, -np.inf), limit + slack]).astype(np.float32)
+        none = np.zeros(len(Z), dtype=np.int64)
+        rows, places = in_reach(
+            Z.astype(np.float32, copy=False), reach, np.arange(m), none, none, 4 * len(Z), Room()
+        )
+        squared = np.empty(len(rows))
+        for at in row_slices(len(rows), Z.shape[1] * Z.itemsize, BLOCK_BYTES):
+            V = Z[rows[at]] - Z[places[at]]
+            squared[at] = np.einsum("ij,ij->i", V, V, dtype=np.float64)
+        return rows - m, members[places], squared
+
+    def look(self, components: Maps) -> float:
+        """The error of the maps; the best are kept."""
+        error = float(np.mean(vote(self.y[self._neighbors(components)]) != self.yv))
+        self._worse += 1
+        if error < self.error:
+            self.error, self.best, self._worse = error, components, 0
+        return error

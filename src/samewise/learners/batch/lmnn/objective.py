@@ -1,0 +1,269 @@
+"""LMNN's loss and its gradient, over the pairs of points that can matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from samewise._typing import Array
+from samewise.kernels import lmnn_loops as kernel
+from samewise.kernels.pairwise import row_slices, squared_distances
+from samewise.learners.batch.lmnn.impostors import Candidates, search
+from samewise.learners.batch.lmnn.points import BLOCK_BYTES, Classes
+from samewise.solvers.workers import Workers
+
+SLACK = 0.15
+"""Least part by which pairs are kept beyond the reach that matters, in squared distance."""
+
+SAMPLE = 64
+"""Points whose impostors are counted to see whether candidates have become stale."""
+
+BLOCK = 2**15
+"""Points they are compared with at once."""
+
+
+class Hinge(NamedTuple):
+    """φ(h) for h > 0: quadratic·h² below σ, linear·h − constant from there on."""
+
+    sigma: float
+    quadratic: float
+    linear: float
+    constant: float
+
+    @classmethod
+    def smooth(cls, sigma: float) -> Hinge:
+        """The hinge, rounded off between 0 and σ; it is below the hinge by at most σ/2."""
+        return cls(sigma, 0.5 / sigma, 1.0, sigma / 2)
+
+    def values(self, h: Array) -> Array:
+        """φ(h), 0 for h ≤ 0."""
+        h = np.maximum(h, 0)
+        if self.sigma == np.inf:
+            return self.quadratic * h * h
+        return np.where(h < self.sigma, self.quadratic * h * h, self.linear * h - self.constant)
+
+    def slopes(self, h: Array) -> Array:
+        """φ′(h) for h > 0."""
+        return np.where(h < self.sigma, 2 * self.quadratic * h, self.linear)
+
+
+LINEAR = Hinge(0.0, 0.0, 1.0, 0.0)
+SQUARED = Hinge(np.inf, 1.0, 0.0, 0.0)
+
+
+@dataclass
+class Value:
+    """What an evaluation gives.
+
+    Attributes
+    ----------
+    loss : float
+        ε.
+    pushed : float
+        Σ φ(h) without its factor μ.
+    slope : float
+        Σ φ′(h).
+    active : int
+        Number of triplets with h > 0.
+    gradient : array
+        Of ε; ∂ε/∂L, or ∂ε/∂M for `Objective.scatter`.
+    """
+
+    loss: float
+    pushed: float
+    slope: float
+    active: int
+    gradient: NDArray[np.float64]
+
+
+class Objective:
+    """ε(L) = (1−μ) Σ_{j⇝i} D_ij + μ Σ_{j⇝i} Σ_l φ(1 + D_ij − D_il), D_ij = ‖L(x_i − x_j)‖².
+
+    The sum is over the anchors i, the points that have targets; l may be any point.
+
+    With z = Lx and w_ab the derivative of ε by D_ab, the gradient is 2 Σ_ab w_ab (z_a − z_b)(x_a −
+    x_b)ᵀ: one sum of differences of z for each point, and one product with X.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Sorted by class and centered; its type is that of the work.
+    targets : array of shape (n, k)
+        Rows of X, −1 for none.
+
+    Attributes
+    ----------
+    anchors : array
+        The rows that have targets.
+    candidates : Candidates
+        The pairs over which the loss is taken.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        targets: NDArray[np.int32],
+        classes: Classes,
+        mu: float,
+        hinge: Hinge,
+        workers: Workers,
+    ) -> None:
+        self.X, self.targets, self.classes = X, targets, classes
+        self.mu, self.hinge, self.workers = mu, hinge, workers
+        self.anchors = np.flatnonzero((targets >= 0).any(axis=1)).astype(np.int32)
+        self.covariance = np.zeros((X.shape[1], X.shape[1]))
+        for a, b in workers.cut(len(X)):
+            self.covariance += X[a:b].T @ X[a:b]
+        self._reach = np.empty(targets.shape, dtype=X.dtype)
+        self._Z = np.empty((len(X), 0), dtype=X.dtype)
+        self._G: list[Array] = []
+        self._weights = [np.empty(targets.shape) for _ in range(workers.n)]
+        self.slack, self._looks = SLACK, 0
+        self.candidates: Candidates
+
+    def search(self, L: NDArray[np.float64]) -> None:
+        """Find all pairs that matter at L, and those that nearly do."""
+        # Turned so that the columns of Z go by decreasing variance: the search looks at the
+        # first ones first, and distances stay as they are.
+        turn = np.linalg.eigh(L @ self.covariance @ L.T)[1][:, ::-1]
+        Z = self._mapped(turn.T @ L)
+        self._pull(Z)
+        reach = (1 + self.slack) * self._furthest
+        self.candidates = search(Z, reach, self.classes, self.workers)
+
+    def value(self, L: NDArray[np.float64]) -> Value:
+        """ε over the candidates, and ∂ε/∂L."""
+        Z = self._mapped(L)
+        value = self._value(Z, Z)
+        value.gradient = 2.0 * self._times_X(self._G)
+        return value
+
+    def scatter(self, L: NDArray[np.float64]) -> Value:
+        """ε over the candidates, and ∂ε/∂M = Σ_ab w_ab (x_a − x_b)(x_a − x_b)ᵀ."""
+        value = self._value(self._mapped(L), self.X)
+        value.gradient = self._times_X(self._G)
+        return value
+
+    def missing(self) -> float:
+        """The part of Σ φ′(h) at the last L that is not among the candidates, on a sample."""
+        # Others every time, so that what is missing in a few places comes to light.
+        step = len(self.anchors) // SAMPLE + 1
+        self._looks += 1
+        sample = self.anchors[self._looks * 31 % step :: step]
+        slope = sum(self.workers.map(partial(self._slope, sample), self._column_blocks()))
+        return 1 - float(self._weights[0][sample].sum()) / slope if slope > 0 else 0.0
+
+    def _slope(self, anchors: NDArray[np.int32], block: slice) -> float:
+        """Σ φ′(h) at the last L over all triplets of the anchors with l in a block of rows."""
+        D = squared_distances(self._Z[anchors], self._Z[block])
+        rows, columns = np.divmod(np.flatnonzero(D < self._furthest[anchors, None]), D.shape[1])
+        ends = self.classes.ends
+        other = ends[anchors[rows]] != ends[block][columns]
+        rows, columns = rows[other], columns[other]
+        h = self._reach[anchors[rows]] - D[rows, columns, None]
+        return float(self.hinge.slopes(h[h > 0]).sum())
+
+    def _column_blocks(self) -> list[slice]:
+        return [slice(at, at + BLOCK) for at in range(0, len(self.X), BLOCK)]
+
+    def losses(self, L: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The terms of ε of each anchor, over the candidates."""
+        Z, k = self._mapped(L), self.targets.shape[1]
+        self._pull(Z)
+        out = (1 - self.mu) * np.maximum(self._reach - 1.0, 0).sum(axis=1, dtype=np.float64)
+        pairs = self.candidates
+        for block in row_slices(len(pairs.columns), 8 * (Z.shape[1] + k), BLOCK_BYTES):
+            b = pairs.columns[block]
+            a = np.searchsorted(pairs.indptr, np.arange(block.start, block.stop), side="right") - 1
+            V = Z[a] - Z[b]
+            D = np.einsum("ij,ij->i", V, V)[:, None]
+            for i in (a, b):
+                pushed = self.hinge.values(self._reach[i] - D).sum(axis=1, dtype=np.float64)
+                np.add.at(out, i, self.mu * pushed)
+        return out[self.anchors]
+
+    def pull_scatter(self) -> NDArray[np.float64]:
+        """(1−μ) Σ (x_i − x_j)(x_i − x_j)ᵀ over the targets j of i."""
+        return (1 - self.mu) * target_scatter(self.X, self.targets, self.workers)
+
+    def _mapped(self, L: NDArray[np.float64]) -> Array:
+        # In the same place every time: fresh memory costs more than the product.
+        if self._Z.shape[1] != len(L):
+            self._Z = np.empty((len(self.X), len(L)), dtype=self.X.dtype)
+        Z = self._Z
+        Lt = L.T.astype(self.X.dtype)
+        self.workers.map(
+            lambda rows: np.dot(self.X[slice(*rows)], Lt, out=Z[slice(*rows)]),
+            self.workers.cut(len(Z)),
+        )
+        return Z
+
+    def _pull(self, Z: Array) -> float:
+        """Σ D_ij over the targets; the reach of each point is noted."""
+        sums = self.workers.map(
+            lambda rows: kernel.reaches(Z, self.targets, rows[0], rows[1], self._reach),
+            self.workers.cut(len(Z)),
+        )
+        self._furthest = self._reach.max(axis=1).astype(np.float64)
+        return sum(sums)
+
+    def _value(self, Z: Array, V: Array) -> Value:
+        pulled = self._pull(Z)
+        if not self._G or self._G[0].shape != V.shape:
+            self._G = [np.empty_like(V) for _ in range(self.workers.n)]
+
+        def push(
+            G: Array, weights: NDArray[np.float64], rows: tuple[int, int]
+        ) -> tuple[float, float, int]:
+            G[:] = 0
+            weights[:] = 0
+            return kernel.push(
+                Z, V, self._reach, self._furthest,
+                self.candidates.indptr, self.candidates.columns,
+                self.hinge, self.mu, *rows, G, weights,
+            )  # fmt: skip
+
+        cuts = self.candidates.cut(self.workers.n)
+        pushed, slope, active = map(
+            sum, zip(*self.workers.map(push, self._G, self._weights, cuts), strict=True)
+        )
+        weights = self._weights[0]
+        for more in self._weights[1:]:
+            weights += more
+        self.workers.map(
+            lambda G, rows: kernel.pull(
+                V, self.targets, weights, 1 - self.mu, self.mu, rows[0], rows[1], G
+            ),
+            self._G,
+            self.workers.cut(len(Z)),
+        )
+        loss = (1 - self.mu) * pulled + self.mu * pushed
+        return Value(loss, pushed, slope, active, np.empty(0))
+
+    def _times_X(self, Gs: list[Array]) -> NDArray[np.float64]:
+        """(Σ G)ᵀ X."""
+
+        def part(rows: tuple[int, int]) -> NDArray[np.float64]:
+            G = Gs[0][slice(*rows)]
+            for more in Gs[1:]:
+                G += more[slice(*rows)]
+            return (G.T @ self.X[slice(*rows)]).astype(np.float64)
+
+        return np.sum(self.workers.map(part, self.workers.cut(len(self.X))), axis=0)
+
+
+def target_scatter(X: Array, targets: NDArray[np.int32], workers: Workers) -> NDArray[np.float64]:
+    """Σ (x_i − x_j)(x_i − x_j)ᵀ over the targets j of i."""
+    weights = np.zeros(targets.shape)
+
+    def part(rows: tuple[int, int]) -> NDArray[np.float64]:
+        G = np.zeros_like(X)
+        kernel.pull(X, targets, weights, 1.0, 0.0, rows[0], rows[1], G)
+        return (G.T @ X).astype(np.float64)
+
+    scatter = np.sum(workers.map(part, workers.cut(len(X))), axis=0)
+    return (scatter + scatter.T) / 2

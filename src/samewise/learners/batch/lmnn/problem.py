@@ -1,0 +1,94 @@
+"""One pass of LMNN: points and targets in the coordinates in which it is solved."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from samewise._typing import Array
+from samewise.kernels.pairwise import row_slices
+from samewise.learners.batch.lmnn.objective import Hinge, Objective
+from samewise.learners.batch.lmnn.points import BLOCK_BYTES, Classes, center
+from samewise.learners.batch.lmnn.start import automatic, row_space, whitening
+from samewise.solvers.lbfgs import Matrix64
+from samewise.solvers.workers import Workers
+
+
+class Problem:
+    """The objective in coordinates x′ = Bᵀ(x − mean), where targets have unit scatter.
+
+    L′ in these coordinates is L = L′Bᵀ in the given ones. Where there are fewer points than
+    features, x′ has as many entries as the points span.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        In the order given.
+    targets : array of shape (n, k)
+        Among the sorted rows.
+    dtype : float32 or float64
+        Type of the work.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        classes: Classes,
+        targets: NDArray[np.int32],
+        mu: float,
+        hinge: Hinge,
+        dtype: DTypeLike,
+        workers: Workers,
+    ) -> None:
+        S, unit = _sorted(X, classes, dtype)
+        basis = np.eye(X.shape[1])
+        if len(X) <= X.shape[1]:
+            basis = row_space(S)
+            S = S @ basis.astype(dtype)
+        axes, self.lengths = whitening(S, targets, workers)
+        S = _mapped(S, (axes / self.lengths).astype(dtype))
+        self.B = basis @ (axes / self.lengths) / unit
+        self._inverse = (basis @ (axes * self.lengths)) * unit
+        self.objective = Objective(S, targets, classes, mu, hinge, workers)
+
+    def components(self, L: Matrix64) -> Matrix64:
+        """L′ as a map of the given features."""
+        return L @ self.B.T
+
+    def coordinates(self, L: Matrix64) -> Matrix64:
+        """A map of the given features, in these coordinates."""
+        return L @ self._inverse
+
+    def losses(self, L: Matrix64, targets: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The terms of the loss at L′ of each point that has targets, over all its triplets."""
+        known = self.objective
+        objective = Objective(known.X, targets, known.classes, known.mu, known.hinge, known.workers)
+        objective.slack = 0.0
+        objective.search(L)
+        return objective.losses(L)
+
+    def start(self, n_components: int | None) -> Matrix64:
+        """Where to begin when nothing is known."""
+        return automatic(self.objective, self.lengths, n_components or self.B.shape[1])
+
+    def principal(self, n_components: int | None) -> Matrix64:
+        """The leading principal directions of the points, as they are given."""
+        C = self._inverse @ self.objective.covariance @ self._inverse.T
+        V = np.linalg.eigh(C)[1][:, ::-1][:, : n_components or self.B.shape[1]]
+        return self.coordinates(V.T)
+
+
+def _sorted(X: Array, classes: Classes, dtype: DTypeLike) -> tuple[Array, float]:
+    """Rows by class, centered and divided by the largest value, which is returned too."""
+    mean, unit = center(X)
+    S = np.empty(X.shape, dtype=dtype)
+    for rows in row_slices(len(X), 8 * X.shape[1], BLOCK_BYTES):
+        S[rows] = (X[classes.order[rows]] - mean) / unit
+    return S, unit
+
+
+def _mapped(S: Array, A: Array) -> Array:
+    """SA, in the place of S."""
+    for rows in row_slices(len(S), 8 * S.shape[1], BLOCK_BYTES):
+        S[rows] = S[rows] @ A
+    return S

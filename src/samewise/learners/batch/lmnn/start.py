@@ -1,0 +1,97 @@
+"""Coordinates in which LMNN's problem is well conditioned, and where to start in them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from samewise._typing import Array
+from samewise.kernels.pairwise import squared_distances
+from samewise.learners.batch.lmnn.objective import Objective, target_scatter
+from samewise.solvers.lbfgs import Matrix64
+from samewise.solvers.workers import Workers
+
+FLOOR = 1e-3
+"""The least scatter of a direction, relative to the mean: what hardly varies is not blown up."""
+
+POWERS = (0.0, 0.25, 0.5)
+"""Starts tried: from the given coordinates (0) to those with unit scatter of targets (1/2)."""
+
+ANCHORS, OTHERS, NEAREST = 256, 4096, 128
+"""How many points, of how many of the others the nearest how many, tell the scale."""
+
+
+def row_space(X: Array) -> NDArray[np.float64]:
+    """An orthonormal basis, as columns, of the differences of centered rows."""
+    _, singular, V = np.linalg.svd(X, full_matrices=False)
+    eps = float(np.finfo(X.dtype).eps)
+    kept = np.count_nonzero(singular > singular[0] * eps * max(X.shape)) if len(singular) else 0
+    return V[: max(kept, 1)].T.astype(np.float64)
+
+
+def whitening(
+    X: Array, targets: NDArray[np.int32], workers: Workers
+) -> tuple[Matrix64, NDArray[np.float64]]:
+    """Axes and lengths, such that differences to targets have unit scatter in X · axes / lengths.
+
+    The sum of squared distances to targets is then n k ‖L‖²: as well conditioned as it can be.
+    """
+    scatter = target_scatter(X, targets, workers)
+    values, axes = np.linalg.eigh(scatter / max(int(np.count_nonzero(targets >= 0)), 1))
+    mean = values.mean()
+    if not mean > 0:
+        return axes, np.ones(len(values))
+    return axes, np.sqrt(np.maximum(values, FLOOR * mean))
+
+
+def automatic(objective: Objective, lengths: NDArray[np.float64], n_components: int) -> Matrix64:
+    """The best of a few starts at their best scale, by the loss on a sample.
+
+    Each takes the leading principal directions after the axes were scaled by lengths^(−2p).
+    """
+    starts = []
+    for power in POWERS:
+        f = lengths ** (1 - 2 * power)
+        _, V = np.linalg.eigh(f[:, None] * objective.covariance * f)
+        L = V[:, ::-1][:, :n_components].T * f
+        loss, s = best_scale(objective, L)
+        starts.append((loss, s * L))
+    return min(starts, key=lambda start: start[0])[1]
+
+
+def best_scale(objective: Objective, L: Matrix64) -> tuple[float, float]:
+    """The s for which sL has the least loss on a sample, and that loss, up to a factor.
+
+    With t = s², ε(t) = (1−μ) t Σ D_ij + μ Σ [1 + t (D_ij − D_il)]₊ is convex.
+    """
+    targets, ends, mu = objective.targets, objective.classes.ends, objective.mu
+    told = np.flatnonzero(targets[:, 0] >= 0)
+    anchors = told[:: len(told) // ANCHORS + 1]
+    step = len(targets) // OTHERS + 1
+    others = np.arange(0, len(targets), step)
+    near = targets[anchors]
+    mapped = L.T.astype(objective.X.dtype)
+    Z = objective.X[anchors] @ mapped
+    V = Z[:, None] - (objective.X[near.ravel()] @ mapped).reshape(*near.shape, -1)
+    T = np.where(near >= 0, np.einsum("ijc,ijc->ij", V, V), np.nan)
+    D = squared_distances(Z, objective.X[others] @ mapped)
+    D[ends[anchors][:, None] == ends[others]] = np.inf
+    # Only the nearest impostors are ever reached, and they decide.
+    D = np.partition(D, min(NEAREST, D.shape[1] - 1), axis=1)[:, :NEAREST]
+    margins = (T[:, :, None] - D[:, None]).ravel().astype(np.float64)
+    margins = margins[np.isfinite(margins)]
+    pulled = float(np.nansum(T))
+    if not (pulled > 0 and len(margins)):
+        return 0.0, 1.0
+
+    def slope(t: float) -> float:
+        return (1 - mu) * pulled + mu * step * float(margins[1 + t * margins > 0].sum())
+
+    unit = np.count_nonzero(near >= 0) / pulled
+    low, high = -20.0, 20.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(unit * 2.0**middle) < 0 else (low, middle)
+    t = unit * 2.0**high
+    loss = (1 - mu) * t * pulled + mu * step * float(np.maximum(1 + t * margins, 0).sum())
+    return loss, float(np.sqrt(t))

@@ -1,0 +1,246 @@
+"""Maximally collapsing metric learning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise._typing import Array
+from samewise.engine.progress import Progress
+from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map
+from samewise.learners.batch.lmnn.objective import Value
+from samewise.learners.batch.lmnn.points import Classes
+from samewise.learners.batch.soft_neighbors import (
+    Coordinates,
+    SoftNeighbors,
+    Vector,
+    near_at_one,
+    starts,
+    value,
+)
+from samewise.learners.neighbors.class_checks import numbered
+from samewise.solvers.factored_convex import Solution, solve
+from samewise.solvers.lbfgs import Matrix64
+from samewise.solvers.run_log import Watch
+from samewise.solvers.workers import workers
+
+__all__ = ["MCML"]
+
+
+class MCML(BatchLearner):
+    """Maximally collapsing metric learning: classes as single points, other classes far away.
+
+    If classes were points, infinitely far from each other, point i would choose its neighbors with
+    the probabilities p₀(j|i) = 1/(n_c − 1) for the others of its class and 0 elsewhere. The M ⪰ 0
+    that is nearest to this,
+
+        minimize Σ_i KL(p₀(·|i) ‖ p(·|i)),   p(j|i) = exp(−D_ij) / Σ_{k≠i} exp(−D_ik),
+
+    with D_ij = (x_i − x_j)ᵀM(x_i − x_j), is the solution of a convex problem.
+
+    Parameters
+    ----------
+    init : {"auto", "identity"} or array of shape (any, n_features)
+        Where to start: principal or discriminant directions or a map between the two, whichever
+        has the least loss on a sample, scaled; L = I; or a given L. All lead to the same minimum.
+    max_iter : int, default=500
+    tol : float, default=1e-3
+        Stop when `gap_` is at most tol·max(loss, 1).
+    warm_start : bool, default=False
+        Start from the `components_` of the fit before.
+    verbose : bool or int, default=False
+        Print a line now and then, to stderr.
+    callback : callable, optional
+        Called after each iteration with a dict: "iteration", the fields of `history_`, and
+        "components", the present L. If it returns a true value, the run stops.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_features, n_features)
+        L with M = LᵀL. ``metric_.reduce(r)`` keeps the leading directions.
+    metric_ : Mahalanobis
+        The learned form.
+    loss_ : float
+        The sum of the divergences.
+    gap_ : float
+        No M′ ⪰ 0 of up to twice the size of M has a loss below loss_ − gap_. Size is the trace of M
+        times the covariance within classes (with its least variances raised).
+    n_iter_ : int
+    converged_ : bool
+        Whether the run ended by `tol`.
+    history_ : dict of arrays
+        After each iteration: "loss", "gap" as last computed, and "seconds".
+    classes_ : array
+        The labels.
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    L-BFGS goes over L; the derivative by M proves how far the minimum can be, and leads on where L
+    has lost rank too early. A point that is alone in its class chooses nobody and is only chosen.
+
+    Probabilities are computed for a block of rows at a time, shared by a few threads: memory grows
+    with n, not with n²; time for an iteration with n². float32 data are worked on in float32, in
+    which a gap below about 1e-3·loss may not be reached.
+
+    Sparse input is accepted up to 2²⁷ values and made dense. Ctrl-C ends a run with what was
+    learned up to there in place.
+
+    References
+    ----------
+    A. Globerson, S. Roweis: Metric learning by collapsing classes. NIPS 2005, equations 1–4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.learners.batch.mcml import MCML
+    >>> X, y = load_iris(return_X_y=True)
+    >>> starts = [MCML(init=init).fit(X, y) for init in ("auto", "identity")]
+    >>> bool(abs(starts[0].loss_ - starts[1].loss_) <= 2e-3 * starts[0].loss_)
+    True
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "classes_",
+        "loss_",
+        "gap_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "init": [StrOptions({"auto", "identity"}), "array-like"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        init: str | ArrayLike = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-3,
+        warm_start: bool = False,
+        verbose: int | bool = False,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+    ) -> None:
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from labeled examples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : array of shape (n,)
+            Class labels.
+        """
+        with self._unchanged_if_refused():
+            before = getattr(self, "components_", None) if self.warm_start else None
+            X, y = self._examples(X, y)
+            X = dense_rows(X, "MCML")
+            self.classes_, labels = numbered(y, "MCML")
+            L = self._given_start(before)
+        with Progress("MCML", 0, verbose=False) as progress, workers() as team:
+            watch = Watch("MCML", ("loss", "gap"), progress, self.verbose, self.callback)
+            classes = Classes(labels, len(self.classes_))
+            where = Coordinates(X, classes)
+            problem = Collapse(SoftNeighbors(where.rows, classes, team))
+            d = X.shape[1]
+            if L is None:
+                L = starts(
+                    problem.points,
+                    where,
+                    d,
+                    lambda some, L: Collapse(some).value(L).loss,
+                    near_at_one,
+                )[0]
+            else:
+                L = np.linalg.qr(np.vstack([where.coordinates(L), np.zeros((d, d))])).R
+
+            def look(found: Solution) -> bool:
+                known = found.value.loss, found.gap * max(found.value.loss, 1.0)
+                return watch.look(lambda: where.components(found.L), *known)
+
+            found = solve(problem, L, max_iter=self.max_iter, tol=self.tol, watch=look)
+            watch.say()
+            self._keep(where.components(found.L).astype(X.dtype))
+            self.loss_, self.converged_ = found.value.loss, found.converged
+            self.gap_ = found.gap * max(self.loss_, 1.0)
+            self.n_iter_, self.history_ = len(watch.rows), watch.history
+            if not (self.converged_ or watch.stopped):
+                reached = f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}"
+                self._say_unfinished(self.tol, self.n_iter_, reached)
+        return self
+
+    def _given_start(self, before: Array | None) -> Matrix64 | None:
+        """L to start from, if it is known before the points are looked at."""
+        d = self.n_features_in_
+        if before is not None:
+            return given_map(before, None, d, "components_ of the fit before")
+        if isinstance(self.init, str):
+            return np.eye(d) if self.init == "identity" else None
+        return given_map(self.init, None, d, "init")
+
+
+class Collapse:
+    """Σ_i KL(p₀(·|i) ‖ p(·|i)) = ⟨S₀, M⟩ + Σ_i log Σ_k exp(−D_ik) − log(n_c − 1).
+
+    S₀ = Σ_i mean_j v vᵀ over the others of the class, which is 2n/(n − 1) times its scatter.
+    """
+
+    def __init__(self, points: SoftNeighbors) -> None:
+        self.points = points
+        X, sizes = points.X.astype(np.float64), points.classes.sizes
+        self.S0 = np.zeros((X.shape[1], X.shape[1]))
+        for first, n in zip(points.classes.bounds[:-1], sizes, strict=True):
+            if n > 1:
+                rows = X[first : first + n]
+                rows = rows - rows.mean(axis=0)
+                self.S0 += 2 * n / (n - 1) * (rows.T @ rows)
+
+    @staticmethod
+    def _rule(
+        partners: Vector, log_total: Vector, same: Vector, others: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """The logarithms, and 1 for every j; nothing for points that are alone."""
+        counts = (partners > 0).astype(np.float64)
+        return counts * (log_total - np.log(np.maximum(partners, 1))), counts, counts
+
+    def value(self, L: Matrix64) -> Value:
+        """The loss and its gradient by L."""
+        loss, gradient = self.points.sum(L, self._rule)
+        pulled = L @ self.S0
+        return value(loss + float(np.vdot(pulled, L)), gradient + 2 * pulled)
+
+    def proof(self, L: Matrix64) -> tuple[float, NDArray[np.float64]]:
+        """The gap over max(loss, 1), and the directions in which M should grow.
+
+        With G = ∂/∂M, every M′ ⪰ 0 has a loss of at least
+        loss + ⟨G, M′ − M⟩ ≥ loss − ⟨G, M⟩ + min(0, λ_min(G)) tr M′.
+        """
+        loss, G = self.points.scatter(L, self._rule)
+        G = G + self.S0
+        M = L.T @ L
+        values, vectors = np.linalg.eigh(G)
+        gap = np.vdot(G, M) + 2 * max(0.0, -values[0]) * np.trace(M)
+        loss += float(np.vdot(self.S0, M))
+        R = np.sqrt(np.maximum(-values, 0))[:, None] * vectors.T
+        return max(0.0, float(gap)) / max(loss, 1.0), R

@@ -1,0 +1,358 @@
+"""MMC: Mahalanobis metric learning for clustering, with side information."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise._typing import Array
+from samewise.engine.online import few_threads
+from samewise.engine.progress import Progress
+from samewise.exceptions import InvalidInputError
+from samewise.kernels.pairwise import squared_norms
+from samewise.kernels.psd import factor
+from samewise.learners.batch.batch_learner import SINGULAR, BatchLearner, regularized
+from samewise.learners.batch.lmnn.objective import Value
+from samewise.learners.batch.pair_differences import Differences
+from samewise.learners.batch.soft_neighbors import value
+from samewise.solvers.factored_convex import Solution, solve
+from samewise.solvers.lbfgs import Matrix64
+from samewise.solvers.run_log import Watch
+from samewise.supervision import Pairs
+
+__all__ = ["MMC"]
+
+Vector = NDArray[np.float64]
+
+LEAST = 1e-150
+"""Distances below are taken for this: their square roots have no derivative."""
+
+SHRINK = 0.01
+"""A weight shrinks to no less than this part of it in a step, so that none is lost by accident."""
+
+IDLE = 1e-8
+"""Weights whose part of Σ_S is below this, and that should fall further, only shrink."""
+
+
+class MMC(BatchLearner):
+    """Dissimilar pairs as far apart as possible, while similar ones are near.
+
+        maximize Σ_D √(vᵀAv)   subject to   Σ_S vᵀAv ≤ 1, A ⪰ 0,
+
+    where v = x − x′ runs over the dissimilar pairs D and the similar pairs S. The problem is
+    convex.
+
+    Parameters
+    ----------
+    structure : {"full", "diagonal"}, default="full"
+        "diagonal" learns one weight for each feature, by Newton's method.
+    n_pairs : int, optional
+        Pairs drawn from labeled examples; unless said, 20 per example and at most 100 000.
+    max_iter : int, default=500
+    tol : float, default=1e-3
+        Stop when no other A can have an objective larger by more than this part. It can be asked
+        for down to about 1e-7.
+    warm_start : bool, default=False
+        Start from the `metric_` of the fit before.
+    verbose : bool or int, default=False
+        Print a line now and then, to stderr.
+    callback : callable, optional
+        Called after each iteration with a dict: "iteration", the fields of `history_`, and
+        "components", the present L. If it returns a true value, the run stops.
+    random_state : int, RandomState or None
+        For drawing pairs, the only randomness.
+
+    Attributes
+    ----------
+    metric_ : Mahalanobis
+        The learned distance, with `matrix` A, scaled so that Σ_S vᵀAv = 1.
+    components_ : array of shape (rank, n_features)
+        L with A = LᵀL.
+    objective_ : float
+        Σ_D √(vᵀAv).
+    gap_ : float
+        No A has an objective above objective_ + gap_.
+    n_iter_ : int
+    converged_ : bool
+        Whether the run ended by `tol`.
+    history_ : dict of arrays
+        After each iteration: "objective", "gap" as last computed, and "seconds".
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    The paper climbs the gradient and projects on the two conditions in turn, many times for each
+    step. Here coordinates are chosen in which Σ_S vᵀAv is the trace of A, and with A = LᵀL
+
+        log Σ_D ‖Lv‖ − ½ log tr LᵀL
+
+    is climbed by L-BFGS without any condition; its derivative proves how far the maximum can be.
+    With weights, pairs count as often as their weights say. The differences of dissimilar pairs are
+    held in memory, in float64.
+
+    A feature, or a direction, in which dissimilar pairs differ and similar ones do not could be
+    stretched without end. There the scatter of similar pairs gets a ridge, with a warning. What no
+    pair differs in has no part in A. Ctrl-C ends a run with what was learned up to there in place.
+
+    References
+    ----------
+    E. P. Xing, A. Y. Ng, M. I. Jordan, S. Russell: Distance metric learning, with application to
+    clustering with side-information. NIPS 2002, equations 3–5 and 6–8.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.learners.batch.mmc import MMC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> mmc = MMC(random_state=0).fit(X, y)
+    >>> bool(0 <= mmc.gap_ <= 1e-3 * mmc.objective_)
+    True
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "objective_",
+        "gap_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "structure": [StrOptions({"full", "diagonal"})],
+        "n_pairs": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        structure: str = "full",
+        *,
+        n_pairs: int | None = None,
+        max_iter: int = 500,
+        tol: float = 1e-3,
+        warm_start: bool = False,
+        verbose: int | bool = False,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.structure = structure
+        self.n_pairs = n_pairs
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Learn from pairs.
+
+        Parameters
+        ----------
+        X : Pairs, array of shape (n, 2, n_features), or matrix of labeled examples
+            From examples, dense or CSR, pairs are drawn first, half of them similar.
+        y : array, optional
+            ±1 with an array of pairs; class labels with examples; nothing with Pairs.
+        """
+        with self._unchanged_if_refused():
+            before = getattr(self, "components_", None) if self.warm_start else None
+            random = check_random_state(self.random_state)
+            pairs = self._pairs(
+                X, y, lambda X, y: Pairs.from_labels(X, y, self.n_pairs, random_state=random)
+            )
+            if before is not None and before.shape[1] != pairs.X.shape[1]:
+                before = None
+            full = self.structure == "full"
+            problem = Stretch(*_sides(pairs)) if full else Weights(*_sides(pairs))
+        with Progress("MMC", 0, verbose=False) as progress, few_threads(pairs.X.shape[1]):
+            watch = Watch("MMC", ("objective", "gap"), progress, self.verbose, self.callback)
+            found = problem.solve(before, self.max_iter, self.tol, watch)
+            watch.say()
+            self._keep(found.components.astype(pairs.X.dtype))
+            self.objective_, self.gap_ = found.objective, found.gap
+            self.n_iter_, self.history_ = len(watch.rows), watch.history
+            self.converged_ = bool(found.gap <= self.tol * found.objective)
+            if not (self.converged_ or watch.stopped):
+                reached = f"; the gap is {found.gap / found.objective:.1e}·objective"
+                self._say_unfinished(self.tol, self.n_iter_, reached)
+        return self
+
+
+class Found(NamedTuple):
+    """A learned metric, scaled to Σ_S = 1; its objective, and how much a better one can have."""
+
+    components: Array
+    objective: float
+    gap: float
+
+
+def _sides(pairs: Pairs) -> tuple[Differences, Differences]:
+    """Differences of similar and of dissimilar pairs, times their weights (√ for similar ones)."""
+    V = Differences.of(pairs, "MMC")
+    weight = np.ones(len(pairs)) if pairs.sample_weight is None else pairs.sample_weight
+    used = V.differ() & (weight > 0)
+    similar, others = (np.flatnonzero(used & (pairs.y == sign)) for sign in (1, -1))
+    for name, some in (("similar", similar), ("dissimilar", others)):
+        if not len(some):
+            raise InvalidInputError(
+                f"MMC needs similar and dissimilar pairs of rows that differ. Got no {name} pair; "
+                "give some, or use ITML, which learns from either kind."
+            )
+    # √(vᵀAv) is linear in the length of v.
+    return V.only(similar, np.sqrt(weight[similar])), V.only(others, weight[others])
+
+
+def _units(near: Vector, far: Vector) -> Vector:
+    """The size of the differences in each feature; 1 where there are none."""
+    sizes = np.sqrt(np.diagonal(near) + np.diagonal(far))
+    return np.where(sizes > 0, sizes, 1.0)
+
+
+class Stretch:
+    """−log Σ_D ‖Lu‖ + ½ log tr LᵀL, in coordinates u = Bᵀv with Σ_S u uᵀ = I."""
+
+    def __init__(self, S: Differences, D: Differences) -> None:
+        near, far = S.scatter(), D.scatter()
+        unit = _units(near, far)
+        near, far = near / unit / unit[:, None], far / unit / unit[:, None]
+        values, axes = np.linalg.eigh(near + far)
+        basis = axes[:, values > SINGULAR * values[-1]]
+        inner = regularized(basis.T @ near @ basis, "the scatter of similar pairs", "MMC")
+        values, axes = np.linalg.eigh(inner)
+        self.B = basis @ (axes / np.sqrt(values)) / unit[:, None]
+        self.back = basis @ (axes * np.sqrt(values)) * unit[:, None]
+        self.U = np.empty((len(D), self.B.shape[1]))
+        for rows in D.blocks():
+            self.U[rows] = D[rows] @ self.B
+
+    def solve(self, before: Array | None, max_iter: int, tol: float, watch: Watch) -> Found:
+        """The best A, found over L."""
+        r = self.B.shape[1]
+        L = np.eye(r) / np.sqrt(r)
+        if before is not None and (given := before.astype(np.float64) @ self.back).any():
+            L = np.linalg.qr(np.vstack([given, np.zeros((r, r))])).R
+        found = solve(
+            self,
+            L,
+            max_iter=max_iter,
+            tol=tol,
+            watch=lambda found: watch.look(
+                lambda: self._result(found).components, *self._result(found)[1:]
+            ),
+        )
+        return self._result(found)
+
+    def _result(self, found: Solution) -> Found:
+        L = found.L / np.linalg.norm(found.L)
+        objective = float(np.exp(-found.value.loss))
+        M = self.B @ (L.T @ L) @ self.B.T
+        return Found(factor((M + M.T) / 2)[0], objective, found.gap * objective)
+
+    def value(self, L: Matrix64) -> Value:
+        """The loss and its gradient."""
+        E = self.U @ L.T
+        lengths = np.maximum(np.sqrt(squared_norms(E)), LEAST)
+        total, trace = float(lengths.sum()), float(np.vdot(L, L))
+        E /= lengths[:, None]
+        return value(-np.log(total) + 0.5 * np.log(trace), L / trace - (E.T @ self.U) / total)
+
+    def proof(self, L: Matrix64) -> tuple[float, Vector]:
+        """Part of the objective that is missing at most, and directions in which A should grow.
+
+        With g concave, tr A = tr A′ = 1 and G = ∂g/∂A, g(A′) ≤ g(A) + ⟨G, A′ − A⟩
+        ≤ g(A)/2 + λ_max(G), because ⟨G, A⟩ = g(A)/2.
+        """
+        E = self.U @ (L / np.linalg.norm(L)).T
+        lengths = np.maximum(np.sqrt(squared_norms(E)), LEAST)
+        G = (self.U.T / (2 * lengths)) @ self.U
+        values, vectors = np.linalg.eigh(G)
+        values = values / lengths.sum() - 0.5
+        R = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+        return max(0.0, float(values[-1])), R
+
+
+class Weights:
+    """Σ_S vᵀAv − log Σ_D √(vᵀAv) over diagonal A (the paper's equation 6)."""
+
+    def __init__(self, S: Differences, D: Differences) -> None:
+        near, far = S.scatter(), D.scatter()
+        self.used = np.flatnonzero(np.diagonal(near) + np.diagonal(far))
+        self.units = _units(near, far)[self.used]
+        self.n_features = D.n_features
+        self.W = np.empty((len(D), len(self.used)))
+        for rows in D.blocks():
+            self.W[rows] = (D[rows][:, self.used] / self.units) ** 2
+        scatter = np.diag(np.diagonal(near)[self.used] / self.units**2)
+        self.s = regularized(scatter, "the scatter of similar pairs", "MMC").diagonal()
+
+    def solve(self, before: Array | None, max_iter: int, tol: float, watch: Watch) -> Found:
+        """The best weights: Newton's method, with steps that keep them positive."""
+        a = 1 / (self.s * len(self.s))
+        if before is not None:
+            given = squared_norms(before.T.astype(np.float64))[self.used] * self.units**2
+            a = np.maximum(given, IDLE * a) / (self.s @ given) if given.any() else a
+        h, gradient, hessian = self._derivatives(a)
+        while len(watch.rows) < max_iter:
+            found = self._found(a)
+            if found.gap <= tol * found.objective and watch.rows:
+                break
+            onward = self._step(a, h, gradient, hessian)
+            if onward is not None:
+                a = onward
+                h, gradient, hessian = self._derivatives(a)
+            found = self._found(a)
+            if watch.look(lambda found=found: found.components, *found[1:]) or onward is None:  # type: ignore[misc]
+                break
+        return self._found(a)
+
+    def _cost(self, a: Vector) -> float:
+        return float(self.s @ a - np.log(np.sqrt(self.W @ a).sum()))
+
+    def _derivatives(self, a: Vector) -> tuple[float, Vector, Vector]:
+        roots = np.maximum(np.sqrt(self.W @ a), LEAST)
+        g = roots.sum()
+        first = (0.5 / roots) @ self.W / g
+        second = (self.W.T * (0.25 / roots**3)) @ self.W / g
+        return float(self.s @ a - np.log(g)), self.s - first, second + np.outer(first, first)
+
+    def _step(self, a: Vector, h: float, gradient: Vector, hessian: Vector) -> Vector | None:
+        free = ~((self.s * a <= IDLE) & (gradient > 0))
+        p = np.full(len(a), np.inf)
+        # In units of 1/s all weights are alike.
+        unit = self.s[free]
+        H = hessian[np.ix_(free, free)] / np.outer(unit, unit)
+        H[np.diag_indices(len(H))] += 1e-12 * np.trace(H)
+        p[free] = np.linalg.solve(H, gradient[free] / unit) / unit
+        t = 1.0
+        while t > 1e-12:
+            trial = np.maximum(a - t * p, SHRINK * a)
+            there = self._cost(trial)
+            if there <= h + 1e-4 * gradient @ (trial - a) and there < h:
+                return trial
+            t /= 2
+        return None
+
+    def _found(self, a: Vector) -> Found:
+        """Of Σ_S = 1, max_k (∂g/∂a)_k / s_k is what λ_max is for full matrices."""
+        a = a / (self.s @ a)
+        roots = np.maximum(np.sqrt(self.W @ a), LEAST)
+        objective = float(roots.sum())
+        most = float((((0.5 / roots) @ self.W) / self.s).max())
+        weights = np.zeros(self.n_features)
+        weights[self.used] = a / self.units**2
+        components = np.diag(np.sqrt(weights))[weights > 0]
+        return Found(components, objective, max(0.0, most - objective / 2))

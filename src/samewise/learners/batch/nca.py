@@ -1,0 +1,361 @@
+"""Neighborhood components analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise._typing import Array
+from samewise.engine.progress import Progress
+from samewise.exceptions import InvalidInputError
+from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map, held_out_rows
+from samewise.learners.batch.lmnn.objective import Value
+from samewise.learners.batch.lmnn.points import Classes
+from samewise.learners.batch.soft_neighbors import (
+    POWERS,
+    Coordinates,
+    SoftNeighbors,
+    Vector,
+    spread_over,
+    starts,
+    value,
+)
+from samewise.learners.neighbors.class_checks import numbered
+from samewise.solvers.held_out import EVERY, HeldOut
+from samewise.solvers.lbfgs import LBFGS, Matrix64
+from samewise.solvers.run_log import Watch
+from samewise.solvers.workers import workers
+
+__all__ = ["NCA"]
+
+PATIENCE = 2
+"""Iterations in a row that hardly lower the loss before the end."""
+
+SPREAD = 30.0
+"""Neighbors that p(·|i) spreads over at the start, at most. Of few the gradient says little, and
+runs end in poor minima, above all where L has few rows; of very many classes blur."""
+
+PENALTY = 0.01
+"""λ‖L‖² at the start, relative to the loss; in the coordinates of the run, where the covariance
+within classes is the identity."""
+
+COARSE = 1e-3
+"""`tol` as long as there is a penalty."""
+
+PART = 6
+"""The penalty ends after this part of `max_iter` at the latest."""
+
+NEIGHBORS = 3
+"""k of the held-out error."""
+
+
+def expected_errors(
+    partners: Vector, log_total: Vector, same: Vector, others: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """1 − p_i, and p_i − [c_j = c_i]: the rule of NCA."""
+    return others, -others, same
+
+
+class NCA(BatchLearner):
+    """Neighborhood components analysis: a map for the nearest neighbor rule, made smooth.
+
+    Point i chooses a neighbor j ≠ i with the probability
+
+        p_ij = exp(−‖L(x_i − x_j)‖²) / Σ_{k≠i} exp(−‖L(x_i − x_k)‖²),
+
+    and the expected number of points that choose one of another class, Σ_i (1 − p_i) with
+    p_i = Σ_{j: c_j=c_i} p_ij, is minimized over L by L-BFGS. It is not convex.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of rows of L; by default as many as features.
+    init : {"auto", "identity", "pca"} or array of shape (n_components, n_features)
+        Where to start: principal or discriminant directions or a map between the two, whichever
+        has the least loss on a sample; L = I; the leading principal directions; or a given L. Only
+        "auto" sees to the scale, see below.
+    n_init : int from 1 to 3, default=2
+        How many of the starts of "auto", the best first, are followed to the end. The map with the
+        least loss is kept; with a validation_fraction, the one with the least held-out error.
+    max_iter : int, default=200
+        From each start.
+    tol : float, default=1e-5
+        Stop when two iterations in a row lower the loss by no more than tol·max(loss, 1).
+    validation_fraction : float in (0, 1), optional
+        Hold out this part of each class, look at its 3-NN error every fifth iteration, stop after
+        three looks without improvement, and keep the best map.
+    warm_start : bool, default=False
+        Start from the `components_` of the fit before.
+    verbose : bool or int, default=False
+        Print a line now and then, to stderr.
+    callback : callable, optional
+        Called after each iteration with a dict: "iteration", counted from each start, the fields
+        of `history_`, and "components", the present L. If it returns a true value, no more is
+        learned.
+    random_state : int, RandomState instance or None
+        For the choice of held-out points; nothing else is random.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        L.
+    metric_ : Mahalanobis
+        The learned form.
+    loss_ : float
+        Σ_i (1 − p_i) of `components_`.
+    n_iter_ : int
+        From the start that `components_` come from.
+    converged_ : bool
+        Whether that run ended by `tol`.
+    history_ : dict of arrays
+        After each of these iterations: "loss", without the penalty; "validation_error", NaN where
+        it was not looked at; "seconds".
+    classes_ : array
+        The labels.
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    There mostly is no minimum: as L grows, every point is left with its nearest neighbor, the loss
+    goes to the number of those of another class, and the gradient to 0. A run that lets L grow
+    before the directions are right ends early and high. Therefore "auto" starts at the scale at
+    which p_ij spreads over 30 neighbors (the median of its perplexity), or as many as classes have,
+    and first minimizes the loss + λ tr(LC_wLᵀ), where C_w is the covariance within classes and the
+    second term is 1 % of the first at the start. When the sum falls by less than 0.1 % in two
+    iterations in a row, or after a sixth of max_iter, the penalty is dropped. Runs from other
+    starts have none.
+
+    Probabilities are computed for a block of rows at a time, shared by a few threads: memory grows
+    with n, not with n²; time for an iteration with n². float32 data are worked on in float32.
+
+    Sparse input is accepted up to 2²⁷ values and made dense. Ctrl-C ends a run with the best map
+    up to there in place.
+
+    References
+    ----------
+    J. Goldberger, S. Roweis, G. Hinton, R. Salakhutdinov: Neighbourhood components analysis. NIPS
+    2004, equations 1–5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.learners.batch.nca import NCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nca = NCA(n_components=2).fit(X, y)
+    >>> nca.transform(X).shape
+    (150, 2)
+    >>> nca.loss_ < 5
+    True
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "classes_",
+        "loss_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "init": [StrOptions({"auto", "identity", "pca"}), "array-like"],
+        "n_init": [Interval(Integral, 1, len(POWERS), closed="both")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        init: str | ArrayLike = "auto",
+        n_init: int = 2,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        validation_fraction: float | None = None,
+        warm_start: bool = False,
+        verbose: int | bool = False,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from labeled examples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : array of shape (n,)
+            Class labels.
+        """
+        with self._unchanged_if_refused():
+            before = getattr(self, "components_", None) if self.warm_start else None
+            X, y = self._examples(X, y)
+            X = dense_rows(X, "NCA")
+            self.classes_, labels = numbered(y, "NCA")
+            given = self._given_start(before)
+            kept, held = held_out_rows(
+                labels, self.validation_fraction, check_random_state(self.random_state)
+            )
+        with Progress("NCA", 0, verbose=False) as progress, workers() as team:
+            if held is not None:
+                Xv, yv, X, labels = X[held], labels[held], X[kept], labels[kept]
+            classes = Classes(labels, len(self.classes_))
+            where = Coordinates(X, classes)
+            points = SoftNeighbors(where.rows, classes, team)
+            runs: list[Run] = []
+            for L, penalty in self._starts(points, where, given):
+                watch = Watch(
+                    "NCA", ("loss", "validation_error"), progress, self.verbose, self.callback
+                )
+                held_out = None
+                if held is not None:
+                    held_out = HeldOut(X, labels, Xv, yv, NEIGHBORS, team)
+                runs.append(self._run(points, where, L, penalty, watch, held_out))
+                if watch.stopped:
+                    break
+            best = min(runs, key=lambda run: (run.error, run.loss))
+            self._keep(best.components.astype(X.dtype))
+            self.loss_, self.converged_ = best.loss, best.converged
+            self.history_, self.n_iter_ = best.history, len(best.history["loss"])
+            if not best.ended:
+                self._say_unfinished(self.tol, self.n_iter_, "")
+        return self
+
+    def _given_start(self, before: Array | None) -> Matrix64 | None:
+        """L to start from, if it is known before the points are looked at."""
+        d = self.n_features_in_
+        if self.n_components is not None and self.n_components > d:
+            raise InvalidInputError(
+                f"n_components must be at most the number of features, {d}. Got "
+                f"{self.n_components} instead."
+            )
+        if before is not None:
+            return given_map(before, self.n_components, d, "components_ of the fit before")
+        if isinstance(self.init, str):
+            return np.eye(self.n_components or d, d) if self.init == "identity" else None
+        return given_map(self.init, self.n_components, d, "init")
+
+    def _starts(
+        self, points: SoftNeighbors, where: Coordinates, given: Matrix64 | None
+    ) -> Iterator[tuple[Matrix64, float]]:
+        """Maps in the coordinates of the points, and the penalty relative to the loss there."""
+        r = self.n_components or self.n_features_in_
+        if given is not None:
+            yield where.coordinates(given), 0.0
+            return
+        if self.init == "pca":
+            yield where.principal(r), 0.0
+            return
+        # Of more than its class has, a point would see mostly others; with one there is no spread.
+        n_neighbors = max(1.5, min(SPREAD, float(np.median(points.partners))))
+        tried = starts(
+            points,
+            where,
+            r,
+            lambda some, L: some.sum(L, expected_errors)[0],
+            lambda D: spread_over(D, n_neighbors),
+        )
+        for L in tried[: self.n_init]:
+            yield L, PENALTY
+
+    def _run(
+        self,
+        points: SoftNeighbors,
+        where: Coordinates,
+        L: Matrix64,
+        penalty: float,
+        watch: Watch,
+        held_out: HeldOut | None,
+    ) -> Run:
+        """From one start to the end."""
+
+        def look(L: Matrix64, loss: float) -> bool:
+            error, enough = np.nan, False
+            if held_out is not None and len(watch.rows) % EVERY == EVERY - 1:
+                error = held_out.look(where.components(L))
+                enough = held_out.enough
+            return watch.look(lambda: where.components(L), loss, error) or enough
+
+        converged = stopped = False
+        if penalty and self.max_iter >= PART:
+            tol = max(self.tol, COARSE)
+            L, _, stopped = descend(points, L, penalty, tol, self.max_iter // PART, look)
+        if not stopped:
+            most = self.max_iter - len(watch.rows)
+            L, converged, stopped = descend(points, L, 0.0, self.tol, most, look)
+        components, loss, error = where.components(L), watch.rows[-1][0], 0.0
+        if held_out is not None:
+            held_out.look(components)
+            assert held_out.best is not None
+            components, error = held_out.best, held_out.error
+            loss, _ = points.sum(where.coordinates(components), expected_errors)
+        watch.say()
+        return Run(components, loss, error, watch.history, converged, converged or stopped)
+
+
+class Run(NamedTuple):
+    """What came of one start: the held-out error, or 0; whether it converged, or was ended."""
+
+    components: Matrix64
+    loss: float
+    error: float
+    history: dict[str, Vector]
+    converged: bool
+    ended: bool
+
+
+def descend(
+    points: SoftNeighbors,
+    L: Matrix64,
+    penalty: float,
+    tol: float,
+    max_iter: int,
+    look: Callable[[Matrix64, float], bool],
+) -> tuple[Matrix64, bool, bool]:
+    """Lower the loss + λ‖L‖²; L, whether that ended by tol, and whether look stopped it.
+
+    λ is such that at first the penalty is this part of the loss.
+    """
+    first, gradient = points.sum(L, expected_errors)
+    weight = penalty * first / max(float(np.vdot(L, L)), 1e-300)
+
+    def penalized(L: Matrix64, loss: float, gradient: Matrix64) -> Value:
+        return value(loss + weight * float(np.vdot(L, L)), gradient + 2 * weight * L)
+
+    lbfgs = LBFGS(lambda L: penalized(L, *points.sum(L, expected_errors)))
+    now, small = penalized(L, first, gradient), 0
+    for _ in range(max_iter):
+        step = lbfgs.step(L, now)
+        fell = 0.0 if step is None else now.loss - step[1].loss
+        L, now = step or (L, now)
+        small = small + 1 if fell <= tol * max(now.loss, 1.0) else 0
+        converged = small >= PATIENCE or step is None
+        stop = look(L, now.loss - weight * float(np.vdot(L, L)))
+        if converged or stop:
+            return L, converged, stop
+    return L, False, False

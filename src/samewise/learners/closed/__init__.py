@@ -1,0 +1,1 @@
+"""Learners whose answer is a formula."""

@@ -1,0 +1,387 @@
+"""The metrics everything is compared with: Euclidean, cosine, inverse covariance, PCA and LDA."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn import decomposition, discriminant_analysis
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from samewise._typing import Array
+from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
+from samewise.forms import Form, GeneralizedCosine, Mahalanobis
+from samewise.learners.closed.closed_form import (
+    ACCEPTED,
+    MOST,
+    LinearMap,
+    centered,
+    dense_rows,
+    differences_within,
+    group_sums,
+    whitening,
+    without_rounding,
+)
+from samewise.learners.neighbors.class_checks import numbered
+
+__all__ = ["LDA", "PCA", "Cosine", "Covariance", "Euclidean"]
+
+
+class Euclidean(LinearMap):
+    """The Euclidean distance ‖x − x'‖, as a learner that learns nothing but the number of features.
+
+    Attributes
+    ----------
+    metric_ : Mahalanobis
+        M = I.
+    components_ : array of shape (d, d)
+        I.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from samewise.learners.closed.classical import Euclidean
+    >>> Euclidean().fit([[1.0, 2.0], [3.0, 4.0]]).metric_.pairs([[0.0, 0.0]], [[3.0, 4.0]])
+    array([5.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Look at the number of features.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : ignored
+        """
+        with self._unchanged_if_refused():
+            X = validate_data(self, X, **ACCEPTED)
+            _check_square(X.shape[1], "Euclidean")
+            self.metric_ = Mahalanobis.identity(X.shape[1])
+            self.components_ = self.metric_.components
+        return self
+
+
+class Cosine(LinearMap):
+    """The cosine xᵀx'/(‖x‖‖x'‖), as a learner that learns nothing but the number of features.
+
+    Parameters
+    ----------
+    on_zero : {"raise", "zero"}, default="zero"
+        A zero row has no cosine: raise a DegenerateInputError, or define its similarity with
+        anything as 0.
+
+    Attributes
+    ----------
+    metric_ : GeneralizedCosine
+        A = I.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from samewise.learners.closed.classical import Cosine
+    >>> Cosine().fit([[1.0, 2.0], [3.0, 4.0]]).metric_.pairs([[1.0, 0.0]], [[3.0, 4.0]])
+    array([0.6])
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_",)
+    _forms: ClassVar[tuple[type[Form], ...]] = (GeneralizedCosine,)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "on_zero": [StrOptions({"raise", "zero"})]
+    }
+
+    def __init__(self, *, on_zero: str = "zero") -> None:
+        self.on_zero = on_zero
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Look at the number of features.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : ignored
+        """
+        with self._unchanged_if_refused():
+            X = validate_data(self, X, **ACCEPTED)
+            _check_square(X.shape[1], "Cosine")
+            self.metric_ = GeneralizedCosine(np.eye(X.shape[1]), self.on_zero)
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.metric_.n_features_in
+
+
+class Covariance(LinearMap):
+    """The Mahalanobis distance proper: M is the inverse of the covariance of the examples.
+
+    M = ((1 − s) S + s tr(S)/d I)⁻¹ with S = 1/n Σ_i (x_i − m)(x_i − m)ᵀ and the shrinkage s. With
+    s = 0 it does not depend on the units of the features, nor on any invertible linear map of the
+    examples.
+
+    Parameters
+    ----------
+    shrinkage : float in [0, 1], default=0
+        s. A singular S, as with more features than examples, needs it: with s = 0 directions in
+        which the examples do not differ get no weight, with a warning.
+
+    Attributes
+    ----------
+    components_ : array of shape (r, d)
+        L with M = LᵀL; r is the rank.
+    metric_ : Mahalanobis
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samewise.learners.closed.classical import Covariance
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> Covariance().fit(X).metric_.matrix.round(12)
+    array([[0.5, 0. ],
+           [0. , 2. ]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "shrinkage": [Interval(Real, 0, 1, closed="both")]
+    }
+
+    def __init__(self, shrinkage: float = 0.0) -> None:
+        self.shrinkage = shrinkage
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Learn from examples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : ignored
+        """
+        with self._unchanged_if_refused():
+            X = dense_rows(validate_data(self, X, ensure_min_samples=2, **ACCEPTED), "Covariance")
+            Z = centered(X)
+            S = Z.T @ Z / len(Z)
+            L = whitening(S, S, self.shrinkage, X.dtype, "covariance", stacklevel=3)
+            self._keep(L, X.dtype)
+        return self
+
+
+class PCA(LinearMap):
+    """The Euclidean distance in the leading principal directions.
+
+    L has the eigenvectors of the covariance of the examples as rows, those of the largest
+    eigenvalues λ first; with `whiten` each is divided by √λ. By scikit-learn's PCA, exactly.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of directions, at most min(n − 1, d), which is the default.
+    whiten : bool, default=False
+        Unit variance in each direction. Directions without variance are left out, with a warning.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, d)
+        L.
+    explained_variance_ : array of shape (n_components,)
+        λ, by n − 1.
+    metric_ : Mahalanobis
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samewise.learners.closed.classical import PCA
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> PCA(1).fit(X).metric_.pairs([[0.0, 0.0]], [[3.0, 4.0]])
+    array([3.])
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "explained_variance_")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "whiten": ["boolean"],
+    }
+
+    def __init__(self, n_components: int | None = None, *, whiten: bool = False) -> None:
+        self.n_components = n_components
+        self.whiten = whiten
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Learn from examples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : ignored
+        """
+        with self._unchanged_if_refused():
+            X = dense_rows(validate_data(self, X, ensure_min_samples=2, **ACCEPTED), "PCA")
+            n, d = X.shape
+            most = min(n - 1, d)
+            if self.n_components is not None and self.n_components > most:
+                raise InvalidInputError(
+                    f"n_components must be at most {most}, the smaller of the number of examples "
+                    f"less one and of the number of features. Got {self.n_components} instead."
+                )
+            solver = "covariance_eigh" if n >= d else "full"
+            Z = centered(X)
+            if not Z.any():
+                raise InvalidInputError(
+                    "PCA needs points that differ. Got points that are all the same."
+                )
+            pca = decomposition.PCA(self.n_components or most, svd_solver=solver).fit(Z)
+            L, variances = pca.components_, pca.explained_variance_
+            if self.whiten:
+                L, variances = _whitened(L, variances)
+            self._keep(L, X.dtype)
+            self.explained_variance_ = variances
+        return self
+
+
+class LDA(LinearMap):
+    """Linear discriminant analysis: classes far apart, and of unit covariance within.
+
+    The rows a of L are the leading solutions of S_b a = λ S_w a with aᵀS_w a = 1, S_w being the
+    covariance within classes and S_b that between them: Fisher's discriminants (FDA), of which
+    there are at most one less than classes. By scikit-learn's LinearDiscriminantAnalysis.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of rows of L, at most min(number of classes − 1, d), which is the default.
+    shrinkage : float in [0, 1] or "auto", default=0
+        s: S_w is replaced by (1 − s) S_w + s tr(S_w)/d I for each class; "auto" chooses s by the
+        Ledoit–Wolf lemma. A singular S_w, as with more features than examples, needs it: with
+        s = 0 directions in which S_w is singular are left out, with a warning.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, d)
+        L.
+    metric_ : Mahalanobis
+    classes_ : array
+        The labels.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.learners.closed.classical import LDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LDA().fit(X, y).metric_
+    Mahalanobis(n_features_in=4, rank=2)
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "classes_")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+    }
+
+    def __init__(self, n_components: int | None = None, *, shrinkage: float | str = 0.0) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from labeled examples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : array of shape (n,)
+            Class labels.
+        """
+        with self._unchanged_if_refused():
+            X, y = validate_data(self, X, y, ensure_min_samples=2, **ACCEPTED)
+            X = dense_rows(X, "LDA")
+            self.classes_, labels = numbered(np.asarray(y), "LDA")
+            most = min(len(self.classes_) - 1, X.shape[1])
+            if self.n_components is not None and self.n_components > most:
+                raise InvalidInputError(
+                    f"n_components must be at most {most}, the smaller of the number of classes "
+                    f"less one and of the number of features. Got {self.n_components} instead."
+                )
+            within = differences_within(X, labels)
+            if not within.any():
+                raise InvalidInputError(
+                    "LDA needs classes whose examples differ: the covariance within classes is "
+                    "zero. Give more examples of each class, or use PCA."
+                )
+            Z = centered(X)
+            sizes = np.bincount(labels)
+            means = group_sums(Z, labels, len(sizes)) / sizes[:, None]
+            if not without_rounding(means, X).any():
+                raise InvalidInputError(
+                    "LDA needs classes with different means. Got classes whose means are all the "
+                    "same."
+                )
+            # Only "eigen" shrinks, and only "svd" bears a singular covariance.
+            solver = {"solver": "eigen", "shrinkage": self.shrinkage}
+            used = np.arange(X.shape[1])
+            if self.shrinkage == 0:
+                _warn_if_singular(within)
+                solver = {"solver": "svd"}
+                used = np.flatnonzero(within.any(axis=0))
+            lda = discriminant_analysis.LinearDiscriminantAnalysis(**solver)
+            lda.fit(Z[:, used], labels)
+            L = np.zeros((min(self.n_components or most, lda.scalings_.shape[1]), X.shape[1]))
+            L[:, used] = lda.scalings_[:, : len(L)].T
+            self._keep(L, X.dtype)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _check_square(d: int, owner: str) -> None:
+    if d * d > MOST:
+        raise TooLargeError(
+            f"{owner} holds a dense matrix of {d:,} × {d:,} values, more than {MOST:,}. Reduce the "
+            "features first; for neighbors alone, KNNClassifier(metric=None) is Euclidean without "
+            "a matrix, and rows of unit length have the neighbors of the cosine."
+        )
+
+
+def _whitened(L: Array, variances: Array) -> tuple[Array, Array]:
+    rounding = 10 * max(L.shape) * float(np.finfo(L.dtype).eps)
+    kept = variances > rounding * variances[0]
+    if not kept.all():
+        warnings.warn(
+            f"{np.count_nonzero(~kept)} of {len(kept)} principal directions have no variance that "
+            "could be made 1 and are left out. Lower n_components to "
+            f"{np.count_nonzero(kept)}, or remove features that are constant or follow from "
+            "others.",
+            SamewiseWarning,
+            stacklevel=4,
+        )
+    return L[kept] / np.sqrt(variances[kept])[:, None], variances[kept]
+
+
+def _warn_if_singular(within: Array) -> None:
+    varies = within.any(axis=0)
+    scaled = within[:, varies] / np.linalg.norm(within[:, varies], axis=0)
+    d = within.shape[1]
+    rank = np.linalg.matrix_rank(scaled.T @ scaled, tol=1e-8, hermitian=True)
+    if rank < d:
+        warnings.warn(
+            f"The covariance within classes is singular: its rank is {rank} of {d}. Directions in "
+            "which it is singular are left out, even if classes differ there. Set shrinkage to "
+            "'auto' or a value above 0, remove features that are constant or follow from others, "
+            "or reduce the dimension before (PCA).",
+            SamewiseWarning,
+            stacklevel=4,
+        )

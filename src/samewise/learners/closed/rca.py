@@ -1,0 +1,330 @@
+"""RCA: points of one chunklet get unit covariance; and the same in feature space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import validate_data
+
+from samewise._typing import Array, Indices, Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.learners.batch.lmnn.kernel_lmnn import KernelBasis
+from samewise.learners.closed.closed_form import (
+    ACCEPTED,
+    ClosedForm,
+    LinearMap,
+    dense_rows,
+    whitening,
+)
+from samewise.learners.closed.scatter_matrices import covariances
+from samewise.learners.neighbors.class_checks import numbered
+from samewise.supervision import Pairs
+from samewise.supervision.chunklets import checked_chunklets, draw_chunklets, linked_chunklets
+from samewise.supervision.gate import as_pairs, is_labeled
+
+__all__ = ["KRCA", "RCA"]
+
+_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    "shrinkage": [Interval(Real, 0, 1, closed="both")],
+    "n_chunklets": [Interval(Integral, 1, None, closed="left"), None],
+    "chunk_size": [Interval(Integral, 2, None, closed="left")],
+    "random_state": ["random_state"],
+}
+
+
+class ChunkletLearner(ClosedForm, BaseEstimator):
+    """How chunklets come in: given, linked by similar pairs, or made from labels."""
+
+    n_chunklets: int | None
+    chunk_size: int
+
+    def _told(
+        self,
+        X: Any,
+        y: Any,
+        chunklets: Any,
+        random: np.random.RandomState,
+        accepted: dict[str, Any],
+    ) -> tuple[Matrix, Indices]:
+        """The points, and the chunklet of each."""
+        owner = type(self).__name__
+        accepted = {**accepted, "ensure_min_samples": 2}
+        if not is_labeled(X):
+            if chunklets is not None:
+                raise InvalidInputError(
+                    "Similar pairs make the chunklets. Got chunklets beside pairs; give one of the "
+                    "two."
+                )
+            pairs = as_pairs(X, y, None, learner=owner, draw=Pairs.from_labels)
+            self.__dict__.pop("classes_", None)
+            return validate_data(self, pairs.X, **accepted), linked_chunklets(pairs)
+        if chunklets is not None:
+            if y is not None:
+                raise InvalidInputError(
+                    f"{owner} learns from labels y or from chunklets. Got both; give one of the "
+                    "two."
+                )
+            X = validate_data(self, X, **accepted)
+            self.__dict__.pop("classes_", None)
+            return X, checked_chunklets(chunklets, X.shape[0])
+        if y is None:
+            raise InvalidInputError(
+                f"{owner} requires y to be passed, but the target y is None: give class labels or "
+                "chunklets with examples, ±1 with an array of pairs, or Pairs."
+            )
+        X, y = validate_data(self, X, y, **accepted)
+        self.classes_, labels = numbered(np.asarray(y), owner)
+        if self.n_chunklets is None:
+            return X, labels
+        drawn = draw_chunklets(labels, self.n_chunklets, self.chunk_size, random, stacklevel=5)
+        return X, drawn
+
+
+class RCA(LinearMap, ChunkletLearner):
+    """Relevant component analysis: M is the inverse covariance within chunklets.
+
+    A chunklet is a set of points of the same class, whichever that is. With the mean m_c of the
+    chunklet c that x_i is in, and p points in chunklets,
+
+        C_w = 1/p Σ_i (x_i − m_c)(x_i − m_c)ᵀ,   M = ((1 − s) C_w + s tr(C_w)/d I)⁻¹.
+
+    Of all M with a mean square 1/p Σ_i (x_i − m_c)ᵀM(x_i − m_c) of at most d within chunklets,
+    C_w⁻¹ is the one of the largest determinant. The rows a of L solve C a = λ C_w a with
+    aᵀC_w a = 1, C being the covariance of all points, largest λ first: n_components of them make
+    the best reduction by Fisher's criterion |LCLᵀ|/|LC_wLᵀ|.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of rows of L. By default all.
+    shrinkage : float in [0, 1], default=0
+        s. A singular C_w, as from few pairs in many dimensions, needs it. With s = 0 it is chosen
+        small, and directions in which no points differ get no weight; a warning says so.
+    n_chunklets : int, optional
+        How many chunklets to draw from labels. By default each class is one chunklet, as a whole.
+    chunk_size : int, default=2
+        Points in each chunklet that is drawn.
+    random_state : int, RandomState instance or None
+        For the draw.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, d)
+        L with M = LᵀL.
+    metric_ : Mahalanobis
+    chunklets_ : array of shape (n,)
+        The chunklet of each point; −1 for none.
+    classes_ : array
+        The labels, if there were any.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Points without a chunklet, and alone in theirs, have a part in C only. Dissimilar pairs are not
+    used, and of weights of pairs only whether they are 0.
+
+    Sparse input is made dense, up to 2²⁷ values.
+
+    References
+    ----------
+    Bar-Hillel, Hertz, Shental and Weinshall, *Learning a Mahalanobis metric from equivalence
+    constraints*, JMLR 6, 2005; Shental, Hertz, Weinshall and Pavel, *Adjustment learning and
+    relevant component analysis*, ECCV 2002.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samewise.learners.closed.rca import RCA
+    >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [5.0, 1.0], [5.0, 3.0], [9.0, 9.0]])
+    >>> RCA().fit(X, chunklets=[0, 0, 1, 1, -1]).metric_.matrix.round(12)
+    array([[2., 0.],
+           [0., 2.]])
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "classes_?", "chunklets_")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        shrinkage: float = 0.0,
+        n_chunklets: int | None = None,
+        chunk_size: int = 2,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.n_chunklets = n_chunklets
+        self.chunk_size = chunk_size
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike | None = None, *, chunklets: ArrayLike | None = None
+    ) -> Self:
+        """Learn from chunklets, similar pairs or labels.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), Pairs, or array of shape (n_pairs, 2, d)
+            Points, or pairs: points that are linked by similar pairs make a chunklet.
+        y : array, optional
+            Class labels of points, or ±1 for an array of pairs.
+        chunklets : integer array of shape (n,), optional
+            In the place of labels: the number of the chunklet of each point; −1 for none.
+        """
+        random = check_random_state(self.random_state)
+        with self._unchanged_if_refused(random):
+            X, self.chunklets_ = self._told(X, y, chunklets, random, ACCEPTED)
+            X = dense_rows(X, "RCA")
+            _check_components(self.n_components, X.shape[1], "the number of features")
+            L = relevant_components(X, self.chunklets_, self.shrinkage, X.dtype, "RCA")
+            self._keep(L[: self.n_components], X.dtype)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class KRCA(ChunkletLearner, KernelBasis):
+    """RCA on φ(x), known through a kernel k(x, x′) = φ(x)·φ(x′) only.
+
+    The distance is ‖C(k(x) − k(x′))‖ with k(x) = (k(x, s_1), …, k(x, s_s)) for landmarks s_j. In
+    the coordinates of kernel PCA, Λ^(−1/2) Uᵀ k(x) with the centered kernel matrix JKJ = UΛUᵀ of
+    the landmarks, RCA finds L, and C = L Λ^(−1/2) Uᵀ. With a linear kernel this is RCA.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        A name of `sklearn.metrics.pairwise.pairwise_kernels`, a callable of two rows, or
+        "precomputed": then X is the kernel matrix between the training points, and later input
+        holds the kernel values of new points with all training points.
+    kernel_params : dict, optional
+        Keywords for the kernel, such as ``{"gamma": 0.5}``.
+    n_components : int, optional
+        As for `RCA`; at most the number of directions.
+    shrinkage : float in [0, 1], default=0.01
+        As for `RCA`. In nearly as many directions as there are points C_w is singular, whatever
+        the points are.
+    n_landmarks, n_directions : int, optional
+        As for `KernelLMNN`.
+    n_chunklets, chunk_size, random_state
+        As for `RCA`; random numbers choose the landmarks, too.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, s)
+        C, the coefficients of the landmarks.
+    metric_ : KernelMahalanobis
+    landmarks_ : array of shape (s,)
+        Row numbers of the landmarks.
+    chunklets_, classes_, n_features_in_
+        As for `RCA`.
+
+    References
+    ----------
+    Tsang, Cheung and Kwok, *Kernel relevant component analysis for distance metric learning*,
+    IJCNN 2005.
+
+    Examples
+    --------
+    >>> from samewise.datasets import make_concentric_circles
+    >>> from samewise.learners.closed.rca import KRCA
+    >>> X, y = make_concentric_circles(100, gap=0.5, random_state=0)
+    >>> D = KRCA("poly", {"degree": 2}).fit(X, y).metric_.cross(X)
+    >>> same = y[:, None] == y
+    >>> bool(D[same].max() < D[~same].min())
+    True
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "components_",
+        "classes_?",
+        "chunklets_",
+        "landmarks_",
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelBasis._parameter_constraints,
+        **_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        kernel: str | Callable[..., float] = "rbf",
+        kernel_params: Mapping[str, Any] | None = None,
+        *,
+        n_components: int | None = None,
+        shrinkage: float = 0.01,
+        n_landmarks: int | None = None,
+        n_directions: int | None = None,
+        n_chunklets: int | None = None,
+        chunk_size: int = 2,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.n_landmarks = n_landmarks
+        self.n_directions = n_directions
+        self.n_chunklets = n_chunklets
+        self.chunk_size = chunk_size
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike | None = None, *, chunklets: ArrayLike | None = None
+    ) -> Self:
+        """Learn from chunklets, similar pairs or labels.
+
+        Parameters
+        ----------
+        X, y, chunklets
+            As for `RCA`. For "precomputed" X is the kernel matrix of shape (n, n), whose rows
+            pairs name.
+        """
+        random = check_random_state(self.random_state)
+        with self._unchanged_if_refused(random):
+            X, self.chunklets_ = self._told(X, y, chunklets, random, self._accepted)
+            self.landmarks_ = self._choose(X.shape, random)
+            support = X[self.landmarks_].astype(np.float64)
+            B, Z = self._basis(X, self.landmarks_, support)
+            _check_components(self.n_components, len(B), "the number of directions")
+            L = relevant_components(Z, self.chunklets_, self.shrinkage, X.dtype, "KRCA")
+            self.components_ = L[: self.n_components] @ B
+            self.metric_ = self._form(self.components_, self.landmarks_, support)
+        return self
+
+
+def relevant_components(
+    X: Array, chunklets: Indices, shrinkage: float, dtype: np.dtype[Any], owner: str
+) -> Array:
+    """L, its rows in the order of the variance of all points along them."""
+    C, Cw = covariances(X, chunklets)
+    if Cw is None:
+        raise InvalidInputError(
+            f"{owner} needs a chunklet of at least two points, to see how they differ. Got none; "
+            "give similar pairs, or chunklets with two points or more."
+        )
+    W = whitening(Cw, C, shrinkage, dtype, "covariance within chunklets", stacklevel=4)
+    _, U = np.linalg.eigh(W @ C @ W.T)
+    return U[:, ::-1].T @ W
+
+
+def _check_components(n_components: int | None, most: int, what: str) -> None:
+    if n_components is not None and n_components > most:
+        raise InvalidInputError(
+            f"n_components must be at most {what}, {most}. Got {n_components} instead."
+        )

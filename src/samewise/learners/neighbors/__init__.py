@@ -1,0 +1,1 @@
+"""Similarities learned from each example's near neighbors."""

@@ -1,0 +1,345 @@
+"""RELIEF: features weighted by how they tell misses from hits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import TransformerTags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from samewise._typing import Array, Indices
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form, Mahalanobis, NormalizedBilinear
+from samewise.kernels import normalizers
+from samewise.kernels.manhattan import manhattan
+from samewise.kernels.pairwise import row_slices
+from samewise.kernels.psd import project
+from samewise.learners.neighbors.class_checks import (
+    numbered,
+    unchanged_before,
+    unit,
+    warn_of_small_classes,
+)
+from samewise.learners.savable import Savable
+from samewise.search.hits import hits_and_misses
+
+__all__ = ["Relief"]
+
+_BLOCK_BYTES = 8 * 2**20
+Matrix64 = NDArray[np.float64]
+
+
+def _is_distance(learner: Relief) -> bool:
+    if learner.form == "distance":
+        return True
+    raise AttributeError("Relief has transform only with form='distance'.")
+
+
+class Relief(Savable, BaseEstimator):
+    """RELIEF and ReliefF: one weight for each feature, or a full matrix.
+
+    For J examples x with their nearest hit H, of the same class, and nearest miss M, of another,
+
+        w_l ← w_l − diff(l, x, H)/J + diff(l, x, M)/J,   diff = |x_l − x'_l|/(max_l − min_l),
+
+    where nearest is by Σ_l diff. With k > 1 neighbors, diff is averaged over them. The full matrix
+    (Sun and Wu) has mmᵀ and hhᵀ in the place of diff, with m = x − M, h = x − H in the same units.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=1
+        k. In a class of k examples or fewer, an example has all others as hits, and the class gives
+        all its members as misses; an example alone in its class takes no part. A warning says so.
+    structure : {"diagonal", "full"}, default="diagonal"
+        Weights, or a symmetric matrix.
+    misses : {"each", "any"}, default="each"
+        "each": k misses from each other class c, which counts by its part of the other classes,
+        P(c)/(1 − P(class of x)), as ReliefF has it. "any": the k nearest of all other classes, as
+        RELIEF has it. With two classes they are the same.
+    form : {"distance", "similarity"}, default="distance"
+        What is made of the weights. "distance": √(Σ_l w_l diff²), or with a full matrix
+        √((x − x')ᵀW(x − x')) in the units of diff, as RELIEF means them; weights below 0 are 0.
+        "similarity": xᵀAx'/N(x, x') of the rows as they are, with A = diag(w) or W: how the thesis
+        uses them beside `RBS`.
+    psd : bool, default=True
+        Whether weights below 0 become 0, and W is projected on the positive semi-definite
+        matrices. A distance needs it.
+    normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
+        N, for form="similarity".
+    n_draws : int, optional
+        J examples, drawn with replacement. By default each example is taken once.
+    discrete : "none", or array of feature numbers or of booleans, default="none"
+        Features without an order, for which diff is 0 or 1. Only for structure="diagonal". They
+        count so in `weights_`; `metric_` still compares values as numbers, which is the same for
+        two values. Encode features with more by ones and zeros.
+    random_state : int, RandomState instance or None
+        For the draws.
+
+    Attributes
+    ----------
+    weights_ : array of shape (n_features,)
+        w, from −1 to 1, before anything is clipped; for a full matrix, its diagonal. A constant
+        feature has weight 0.
+    matrix_ : array of shape (n_features, n_features)
+        With structure="full": Σ mmᵀ − Σ hhᵀ over J, before it is projected.
+    ranges_ : array of shape (n_features,)
+        max_l − min_l; 1 for constant features, and for discrete ones.
+    metric_ : Mahalanobis or NormalizedBilinear
+        The learned form, with weights or matrix of norm 1 in the units of diff.
+    classes_ : array
+        The labels.
+    n_features_in_ : int
+        Number of features d.
+
+    Notes
+    -----
+    Rows must be dense: Manhattan distances of sparse rows gain nothing from zeros. All pairs are
+    compared exactly, in blocks, in float64.
+
+    References
+    ----------
+    Kira and Rendell, *A practical approach to feature selection*, 1992; Kononenko, *Estimating
+    attributes: analysis and extensions of RELIEF*, 1994 (ReliefF); Sun and Wu, *A RELIEF based
+    feature extraction algorithm*, 2008. Qamar, *Generalized Cosine and Similarity Metrics*, thesis,
+    Grenoble 2010, equations 2.7–2.10 and section 4.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samewise.learners.neighbors.relief import Relief
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 50)
+    >>> X = rng.uniform(size=(100, 3))
+    >>> X[:, 1] += y
+    >>> int(Relief(n_neighbors=5).fit(X, y).weights_.argmax())
+    1
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "classes_", "ranges_", "weights_", "matrix_?")
+    _forms: ClassVar[tuple[type[Form], ...]] = (Mahalanobis, NormalizedBilinear)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "structure": [StrOptions({"diagonal", "full"})],
+        "misses": [StrOptions({"each", "any"})],
+        "form": [StrOptions({"distance", "similarity"})],
+        "psd": ["boolean"],
+        "normalizer": [StrOptions(set(normalizers.NAMES)), None],
+        "n_draws": [Interval(Integral, 1, None, closed="left"), None],
+        "discrete": [StrOptions({"none"}), "array-like"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 1,
+        *,
+        structure: str = "diagonal",
+        misses: str = "each",
+        form: str = "distance",
+        psd: bool = True,
+        normalizer: str | None = "cosine",
+        n_draws: int | None = None,
+        discrete: Any = "none",
+        random_state: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.structure = structure
+        self.misses = misses
+        self.form = form
+        self.psd = psd
+        self.normalizer = normalizer
+        self.n_draws = n_draws
+        self.discrete = discrete
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from labeled examples.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array of shape (n,)
+            Class labels.
+        """
+        with unchanged_before("metric_", self):
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        self.classes_, labels = numbered(y, "Relief")
+        if self.form == "distance" and not self.psd:
+            raise InvalidInputError(
+                "A distance has no negative weights. Got form='distance' with psd=False; leave psd "
+                "as it is, or set form='similarity'."
+            )
+        discrete = self._discrete(X.shape[1])
+        U, self.ranges_ = _scaled(X, discrete)
+        rows, times = self._draws(len(labels))
+        hits, misses = hits_and_misses(
+            lambda asked, order: _blocks(_halved(U, discrete), asked, order),
+            labels,
+            self.n_neighbors,
+            queries=rows,
+            each_class=self.misses == "each",
+        )
+        Z = self._sum(U, discrete, *_pairs(rows, times, hits, misses, labels))
+        warn_of_small_classes(labels, self.n_neighbors, stacklevel=4)
+        self.__dict__.pop("matrix_", None)
+        self.weights_ = Z if Z.ndim == 1 else Z.diagonal().copy()
+        if Z.ndim == 2:
+            self.matrix_ = Z
+        self.metric_ = self._form(Z, X.dtype)
+
+    def _discrete(self, d: int) -> NDArray[np.bool_]:
+        """Which features have no order."""
+        chosen = np.zeros(d, dtype=bool)
+        if isinstance(self.discrete, str):
+            return chosen
+        given = np.asarray(self.discrete)
+        right = given.shape == (d,) if given.dtype == bool else given.dtype.kind in "iu"
+        if given.size and not (
+            right
+            and given.ndim == 1
+            and (given.dtype == bool or 0 <= given.min() <= given.max() < d)
+        ):
+            raise InvalidInputError(
+                f"discrete must be 'none', {d} booleans, or feature numbers from 0 to {d - 1}. Got "
+                f"{self.discrete!r} instead."
+            )
+        chosen[given if given.size else []] = True
+        if chosen.any() and self.structure == "full":
+            raise InvalidInputError(
+                "structure='full' needs differences with a sign, which discrete features do not "
+                "have. Encode them by ones and zeros, or use structure='diagonal'."
+            )
+        return chosen
+
+    def _draws(self, n: int) -> tuple[Indices, Indices]:
+        """The examples that are taken, and how often each."""
+        if self.n_draws is None:
+            return np.arange(n), np.ones(n, dtype=np.intp)
+        random = check_random_state(self.random_state)
+        return np.unique(random.randint(n, size=self.n_draws), return_counts=True)
+
+    def _sum(
+        self,
+        U: Matrix64,
+        discrete: NDArray[np.bool_],
+        left: Indices,
+        right: Indices,
+        weight: Matrix64,
+    ) -> Matrix64:
+        """Σ weight · diff over pairs, or Σ weight · vvᵀ."""
+        d = U.shape[1]
+        Z = np.zeros(d if self.structure == "diagonal" else (d, d))
+        for at in row_slices(len(left), 8 * d, _BLOCK_BYTES):
+            v = U[left[at]] - U[right[at]]
+            if self.structure == "full":
+                Z += (v * weight[at, None]).T @ v
+                continue
+            np.abs(v, out=v)
+            v[:, discrete] = v[:, discrete] != 0
+            Z += weight[at] @ v
+        return Z
+
+    def _form(self, Z: Array, dtype: Any) -> Mahalanobis | NormalizedBilinear:
+        if self.psd:
+            Z = np.maximum(Z, 0) if Z.ndim == 1 else project(Z)
+        A = unit(Z, "Relief", stacklevel=5)
+        A = np.diag(A) if A.ndim == 1 else A
+        if self.form == "similarity":
+            return NormalizedBilinear(A.astype(dtype), self.normalizer)
+        return Mahalanobis((A / np.outer(self.ranges_, self.ranges_)).astype(dtype))
+
+    @available_if(_is_distance)
+    def transform(self, X: Any) -> Array:
+        """Map rows so that their Euclidean distances are the learned ones.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, rank of the metric)
+            For weights: the features that count, by decreasing weight, scaled.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        assert isinstance(self.metric_, Mahalanobis)
+        return self.metric_.embed(X)
+
+    @available_if(_is_distance)
+    def fit_transform(self, X: Any, y: ArrayLike) -> Array:
+        """Learn, and transform the examples learned from."""
+        return self.fit(X, y).transform(X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "metric_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags = TransformerTags(preserves_dtype=["float64", "float32"])
+        return tags
+
+
+def _scaled(X: Array, discrete: NDArray[np.bool_]) -> tuple[Matrix64, Matrix64]:
+    """Rows in units of max_l − min_l, from 0 to 1, and these ranges."""
+    U = X.astype(np.float64)
+    lowest = U.min(axis=0)
+    with np.errstate(over="ignore"):
+        ranges = U.max(axis=0) - lowest
+    if not np.isfinite(ranges).all():
+        raise InvalidInputError("X holds values whose differences overflow; scale the features.")
+    ranges[(ranges == 0) | discrete] = 1
+    U -= lowest
+    U /= ranges
+    return U, ranges
+
+
+def _halved(U: Matrix64, discrete: NDArray[np.bool_]) -> Matrix64:
+    """Columns whose distances add up diff: ones and zeros, halved, for discrete features."""
+    columns = [U[:, ~discrete]]
+    for column in U[:, discrete].T:
+        columns.append((column[:, None] == np.unique(column)) / 2)
+    return np.concatenate(columns, axis=1)
+
+
+def _blocks(U: Matrix64, asked: Indices, order: Indices) -> Iterator[tuple[slice, Matrix64]]:
+    columns = np.ascontiguousarray(U[order].T)
+    for part in row_slices(len(asked), 8 * len(order), _BLOCK_BYTES):
+        D = manhattan(np.ascontiguousarray(U[asked[part]]), columns)
+        yield part, np.negative(D, out=D)
+
+
+def _pairs(
+    rows: Indices, times: Indices, hits: Indices, misses: Indices, labels: Indices
+) -> tuple[Indices, Indices, Matrix64]:
+    """Examples, their neighbors, and what each pair counts: −1/J over hits, 1/J over misses."""
+    part_of = np.bincount(labels) / len(labels)
+    share = times / times.sum()
+    has_hits = hits[:, 0] >= 0
+    lists = [(hits, -share)]
+    if misses.ndim == 2:
+        lists.append((misses, share))
+    else:
+        others = 1 - part_of[labels[rows]]
+        lists += [(misses[:, c], share * part_of[c] / others) for c in range(len(part_of))]
+    left, right, weight = [], [], []
+    for found, count in lists:
+        there = (found >= 0) & has_hits[:, None]
+        i, q = np.nonzero(there)
+        left.append(rows[i])
+        right.append(found[i, q])
+        weight.append(count[i] / there.sum(axis=1)[i])
+    return np.concatenate(left), np.concatenate(right), np.concatenate(weight)

@@ -1,0 +1,445 @@
+"""SiLA and eSiLA: similarities for k-NN by a voted perceptron."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from samewise._typing import Array, Indices, Matrix
+from samewise.engine.averaging import RankOnes, Spec, Terms, checked_average
+from samewise.engine.history import History
+from samewise.engine.online import few_threads
+from samewise.engine.progress import Progress
+from samewise.engine.stores import Full
+from samewise.exceptions import InvalidInputError, TooLargeError
+from samewise.files.state import Saved, State
+from samewise.forms import Bilinear, Form, NormalizedBilinear
+from samewise.kernels import sila_loop as kernel
+from samewise.kernels import steps
+from samewise.kernels.pairwise import dense
+from samewise.kernels.screen import screen, whitened
+from samewise.learners.neighbors.base_similarity import BaseSimilarity
+from samewise.learners.neighbors.class_checks import (
+    numbered,
+    unchanged_before,
+    warn_of_small_classes,
+)
+from samewise.learners.neighbors.voted_perceptron import Run, Voted
+from samewise.learners.per_class import PerClass
+from samewise.learners.savable import Savable
+from samewise.search import Index
+from samewise.search.margins import margins
+
+__all__ = ["SiLA"]
+
+STRUCTURES = {"full": kernel.FULL, "symmetric": kernel.SYMMETRIC, "diagonal": kernel.DIAGONAL}
+BLOCK = 256
+"""Examples between two looks at averages, progress and Ctrl-C."""
+LARGEST = 2**28
+"""Entries of A beyond which it would hardly fit into memory."""
+
+
+class SiLA(PerClass, Savable, BaseEstimator):
+    """Similarity learning for k-NN: s_A(x, x') = xᵀAx'/N(x, x') by a voted perceptron.
+
+    Every example should be more similar to its targets T, the k nearest of its own class under the
+    base similarity (A = I), than to its impostors B, the k nearest of the other classes under the
+    present A. A starts at 0; for each example with Σ_{y∈T} s_A(x, y) − Σ_{z∈B} s_A(x, z) ≤ 0
+
+        A ← A + Σ_{y∈T} f(x, y) − Σ_{z∈B} f(x, z),
+
+    with f = xyᵀ/N (full), (xyᵀ + yxᵀ)/N (symmetric) or diag(x∘y)/N (diagonal). What is handed out
+    is an average over the matrices met, each weighted by the rounds it survived. With psd="each" A
+    is projected on A ⪰ 0 after each step: eSiLA.
+
+    If some U with ‖U‖ = 1 keeps every example's targets ahead of any k examples of other classes by
+    γ, and no step is longer than R, then an epoch makes at most R²/γ² mistakes; with examples that
+    lack up to ε_i of it, at most (R + D)²/γ², D² = Σ ε_i². (Full and diagonal, without psd.)
+
+    Parameters
+    ----------
+    n_neighbors : int
+        k. An example of a class of k members or fewer has as many impostors as it has targets; the
+        only member of a class is passed over. A warning says so.
+    structure : {"full", "symmetric", "diagonal"}
+    normalizer : {"cosine", "dice", "jaccard"}, callable or None
+        N, as in `NormalizedBilinear`.
+    psd : False or "each"
+        Whether A ⪰ 0 is restored after each step.
+    impostors : "exact" or int
+        Search all examples of other classes, or only the so many nearest of them under the base
+        similarity, which are found once.
+    mode : {"multiclass", "binary"}
+        One A for all classes, or one for each class against the others (`metrics_`), to decide with
+        by `PerClassClassifier`.
+    step : {"perceptron", "pa1", "pa2"}
+        "perceptron": as above. "pa1", "pa2": the step is multiplied by τ = min(C, ℓ/g) or
+        ℓ/(g + 1/(2C)), where ℓ > 0 is what the margin lacks to 1 and g is by how much the whole
+        step would raise it; then also examples with a positive margin below 1 move A.
+    C : float
+        Aggressiveness of "pa1" and "pa2".
+    average : {"survival", "last", "uniform"}, ("suffix", q) or ("cutoff", c)
+        Which matrices count: each by its rounds, only the last, each once, the last q by their
+        rounds, or each by its rounds beyond c. The sum of the weights is scaled to 1.
+    n_epochs : int
+        How often the examples are shown.
+    shuffle : bool
+        Whether each epoch shows them in a new random order.
+    warm_start : bool
+        Go on from the A, the averages and the counters of the fit before.
+    verbose : bool
+        Print progress to standard error.
+    random_state : int, RandomState or None
+        For shuffling, the only randomness.
+
+    Attributes
+    ----------
+    metric_ : NormalizedBilinear, or Bilinear for normalizer=None
+        The learned similarity; not for mode="binary".
+    metrics_, learners_ : lists
+        For mode="binary": the similarity and the learner of each class, in the order of classes_.
+    classes_ : array
+    n_updates_, n_seen_, n_mistakes_ : int
+        A mistake is an example whose margin was not positive when it was shown.
+    loss_ : float
+        What margins lacked to 0 (perceptron) or 1, in all.
+    history_ : dict of arrays
+        Running totals "rounds", "loss", "mistakes", "updates".
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    Where similarities are equal, the impostor of the smaller class comes first, then the one of the
+    smaller row number. With sparse X, A is dense nevertheless.
+
+    References
+    ----------
+    A. M. Qamar: Generalized cosine and similarity metrics. Thesis, Grenoble 2010, sections 4.2
+    and 4.3, theorems 1 to 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.decide import KNNClassifier
+    >>> from samewise.learners.neighbors.sila import SiLA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = SiLA(n_epochs=5).fit(X[::2], y[::2])
+    >>> learner.metric_
+    NormalizedBilinear(shape=(4, 4), normalizer='cosine')
+    >>> KNNClassifier(learner).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = ("_metric", "classes_")
+    _forms: ClassVar[tuple[type[Form], ...]] = (Bilinear, NormalizedBilinear)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "structure": [StrOptions(set(STRUCTURES))],
+        "normalizer": [StrOptions({"cosine", "dice", "jaccard"}), callable, None],
+        "psd": [StrOptions({"each"}), "boolean"],
+        "impostors": [StrOptions({"exact"}), Interval(Integral, 1, None, closed="left")],
+        "mode": [StrOptions({"multiclass", "binary"})],
+        "step": [StrOptions({"perceptron", "pa1", "pa2"})],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "average": [str, tuple, list],
+        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 3,
+        *,
+        structure: str = "full",
+        normalizer: str | Callable[[Matrix, Matrix], Array] | None = "cosine",
+        psd: bool | str = False,
+        impostors: int | str = "exact",
+        mode: str = "multiclass",
+        step: str = "perceptron",
+        C: float = 1.0,
+        average: Spec = "survival",
+        n_epochs: int = 10,
+        shuffle: bool = False,
+        warm_start: bool = False,
+        verbose: int | bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.structure = structure
+        self.normalizer = normalizer
+        self.psd = psd
+        self.impostors = impostors
+        self.mode = mode
+        self.step = step
+        self.C = C
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from labeled examples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : array of shape (n,)
+            Class labels.
+        """
+        with unchanged_before("_metric", self):
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2,
+            )
+            self._learn(X, np.asarray(y))
+        return self
+
+    def _learn(self, X: Matrix, y: NDArray[Any]) -> None:
+        if self.psd is True:
+            raise InvalidInputError(
+                "The 'psd' parameter must be False or 'each'. Got True instead."
+            )
+        checked_average(self.average)
+        classes, labels = numbered(y, type(self).__name__)
+        if self.mode == "binary":
+            self.__dict__.pop("_run", None)
+            self._one_by_one(X, y)
+            return
+        d = X.shape[1]
+        if d * d > LARGEST and self.structure != "diagonal":
+            raise TooLargeError(
+                f"A of {d} features has {d}² entries, more than {LARGEST:,}. Reduce the features "
+                "first, for example with sklearn.decomposition.TruncatedSVD, or use "
+                "structure='diagonal'."
+            )
+        base = BaseSimilarity(X, labels, self.normalizer)
+        shape = (1, d) if self.structure == "diagonal" else (d, d)
+        # A copy: what is refused on the way leaves the run before as it was.
+        run = copy.deepcopy(getattr(self, "_run", None)) if self.warm_start else None
+        if run is None:
+            run = Run(Full(np.zeros(shape)), Voted(self.average), History())
+        elif run.store.shape != shape:
+            raise InvalidInputError(
+                f"warm_start goes on with a matrix of shape {run.store.shape}, but now it would be "
+                f"{shape}; use a new learner."
+            )
+        neighborhoods = Neighborhoods(base, self.n_neighbors, self.impostors)
+        warn_of_small_classes(labels, self.n_neighbors, stacklevel=5)
+        random = check_random_state(self.random_state)
+        n = len(neighborhoods.shown)
+        with (
+            Progress(type(self).__name__, self.n_epochs * n, self.verbose) as progress,
+            few_threads(d),
+        ):
+            for _ in range(self.n_epochs):
+                order = random.permutation(n) if self.shuffle else np.arange(n)
+                for start in range(0, n, neighborhoods.block):
+                    shown = neighborhoods.shown[order[start : start + neighborhoods.block]]
+                    self._show(run, neighborhoods, shown)
+                    progress.report(run.history)
+                    if progress.interrupted:
+                        break
+                if progress.interrupted:
+                    break
+            self.__dict__.pop("learners_", None)
+            self.classes_, self._run = classes, run
+            self._metric = self._form(run, X.dtype)
+
+    def _show(self, run: Run, neighborhoods: Neighborhoods, shown: Indices) -> None:
+        """Learn from a block of examples."""
+        n, d = len(shown), neighborhoods.base.rows.shape[1]
+        wanted = 0.0 if self.step == "perceptron" else 1.0
+        tau, violation, mu = np.zeros((3, n))
+        psd = bool(self.psd)
+        W, U = np.zeros((n, d)), np.zeros((n if psd else 0, d))
+        given: Any = (
+            *neighborhoods.of(shown, run.store.array),
+            STRUCTURES[self.structure],
+            psd,
+            tuple(steps.pa2(self.C) if self.step == "pa2" else steps.pa1(self.C)),
+            wanted,
+            neighborhoods.seeds,
+            tau,
+            violation,
+            W,
+            mu,
+            U,
+        )
+        neighborhoods.scored += kernel.advance(run.store.array, *given)
+        rows = np.flatnonzero(tau)
+        if run.average.kind != "last":
+            X = dense(neighborhoods.base.rows[shown[rows]]).astype(np.float64, copy=False)
+            terms = self._terms(X, W[rows], tau[rows], U[rows] if psd else None, mu[rows])
+            run.average.observe(run.store, n, rows, np.zeros(len(rows)), 0.0, terms)
+        run.history.record(violation, np.full(n, wanted), np.ones(n), tau)
+
+    def _terms(
+        self, X: Array, W: Array, tau: NDArray[np.float64], U: Array | None, mu: NDArray[np.float64]
+    ) -> list[Terms]:
+        """What the updates added to A."""
+        update = np.arange(len(tau))
+        one = np.ones((len(tau), 1))
+        if self.structure == "diagonal":
+            terms = [RankOnes(one, X * W, tau, update)]
+        elif self.structure == "full" and U is None:
+            terms = [RankOnes(X, W, tau, update)]
+        else:
+            c = tau / 2 if self.structure == "full" else tau
+            terms = [RankOnes(X, W, c, update), RankOnes(W, X, c, update)]
+        if U is not None:
+            terms.append(RankOnes(one if self.structure == "diagonal" else U, U, mu, update))
+        return list(terms)
+
+    def _form(self, run: Run, dtype: Any) -> Bilinear:
+        A = run.average.solution(run.store, 0.0)[0].astype(dtype)
+        if self.structure == "diagonal":
+            A = np.diag(A[0])
+        return Bilinear(A) if self.normalizer is None else NormalizedBilinear(A, self.normalizer)
+
+    def _state(self) -> State:
+        return super()._state().add("run", self._run.state())
+
+    def _restore(self, saved: Saved) -> None:
+        super()._restore(saved)
+        self._run = Run.restore(saved.part("run"))
+        d = self.n_features_in_
+        saved.check(self._run.store.shape in ((1, d), (d, d)), "run must be of its features")
+
+    @property
+    def metric_(self) -> Bilinear:
+        """The learned similarity; not for mode="binary"."""
+        check_is_fitted(self)
+        self._check_single()
+        return self._metric
+
+    @property
+    def _counters(self) -> History:
+        check_is_fitted(self)
+        self._check_single()
+        return self._run.history
+
+    @property
+    def n_updates_(self) -> int:
+        """Examples that moved A."""
+        return self._counters.updates
+
+    @property
+    def n_seen_(self) -> int:
+        """Examples shown so far."""
+        return self._counters.rounds
+
+    @property
+    def n_mistakes_(self) -> int:
+        """Examples whose margin was not positive when they were shown."""
+        return self._counters.mistakes
+
+    @property
+    def loss_(self) -> float:
+        """What margins lacked, in all."""
+        return self._counters.loss
+
+    @property
+    def history_(self) -> dict[str, NDArray[np.float64]]:
+        """The learning curve: running totals "rounds", "loss", "mistakes", "updates"."""
+        return self._counters.curve
+
+    def margins(self, X: Matrix, y: ArrayLike) -> NDArray[np.float64]:
+        """Σ_{y∈T} s_A(x, y) − Σ_{z∈B} s_A(x, z) for each row, both found by the base similarity.
+
+        `samewise.search.margins.margins` gives those under any form.
+        """
+        check_is_fitted(self)
+        base = NormalizedBilinear(np.eye(self.n_features_in_), self.normalizer)
+        return margins(self.metric_, X, y, self.n_neighbors, base=base)
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Leave-one-out accuracy of the most similar example among those given."""
+        check_is_fitted(self)
+        X, y = validate_data(
+            self, X, y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        nearest = Index(self.metric_, X).query(X, 1, exclude_self=True)[1][:, 0]
+        return float(np.mean(np.asarray(y)[nearest] == y))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_run" in vars(self) or "learners_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.normalizer in ("dice", "jaccard")
+        tags.target_tags.required = True
+        return tags
+
+
+class Neighborhoods:
+    """Targets, fixed, and where impostors are looked for."""
+
+    def __init__(self, base: BaseSimilarity, k: int, impostors: int | str) -> None:
+        self.base = base
+        n = len(base.order)
+        sizes = np.diff(base.starts)
+        self._targets = base.targets(k)
+        # As many targets as there are impostors to set against them.
+        others = (n - sizes)[base.labels]
+        self._targets[np.arange(k) >= others[:, None]] = -1
+        self._pool = np.empty((0, 0), dtype=np.intp)
+        if impostors != "exact":
+            self._pool = base.pool(max(int(impostors), k))
+        self._target_inverse = self._pool_inverse = np.empty((0, 0))
+        if not base.splits:
+            self._target_inverse = base.inverse_pairs(np.arange(n), self._targets)
+            self._pool_inverse = base.inverse_pairs(np.arange(len(self._pool)), self._pool)
+        X = base.rows
+        if sp.issparse(X):
+            X.sort_indices()
+            self._rows = X.indptr, X.indices, X.data
+        else:
+            indptr = np.arange(n + 1) * X.shape[1]
+            self._rows = indptr, np.empty(0, dtype=np.int32), np.ascontiguousarray(X).ravel()
+        searched = impostors == "exact" and base.splits and not sp.issparse(X)
+        self._whitened = whitened(X) if searched else None
+        self._screen: Any = None
+        self.scored = 0
+        self.seeds = np.full((n, k), -1, dtype=np.int64)
+        wide = impostors == "exact" and not base.splits
+        self.block = max(1, min(BLOCK, 2**22 // n)) if wide else BLOCK
+        place = np.empty(n, dtype=np.intp)
+        place[base.order] = np.arange(n)
+        self.shown = place[self._targets[place, 0] >= 0]
+
+    def of(self, shown: Indices, A: Array) -> tuple[Any, ...]:
+        """What the compiled loop takes of these examples, beginning with A."""
+        # A new screen takes about the time in which so many rows are scored.
+        if self._screen is None or self.scored > len(self.base.order):
+            self._screen, self.scored = screen(self._whitened, A), 0
+        base, classes = self.base, self.base.labels[shown]
+        own = np.column_stack([base.starts[classes], base.starts[classes + 1]])
+        pool = self._pool[shown] if len(self._pool) else self._pool
+        inverse: Array = np.empty((0, 0))
+        target_inverse = inverse
+        if not base.splits:
+            target_inverse = self._target_inverse[shown]
+            inverse = self._pool_inverse[shown] if len(pool) else base.inverse(shown, slice(None))
+        targets = self._targets[shown]
+        return self._rows, shown, own, targets, target_inverse, pool, inverse, self._screen

@@ -1,0 +1,317 @@
+"""sRBS: the similarity with the fewest negative margins, counted smoothly."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise._typing import Array, Matrix
+from samewise.engine.progress import Progress
+from samewise.exceptions import SamewiseWarning
+from samewise.forms import NormalizedBilinear
+from samewise.kernels import normalizers
+from samewise.kernels.pairwise import dense, row_dots, row_slices, times
+from samewise.kernels.psd import project
+from samewise.learners.neighbors.class_checks import unchanged_before, warn_of_small_classes
+from samewise.learners.neighbors.contrast_learner import ContrastLearner
+from samewise.solvers.run_log import Watch
+
+__all__ = ["SRBS", "Cost"]
+
+_BLOCK_BYTES = 4 * 2**20
+
+
+class Cost:
+    """ε(A) = Σ_i 1/(1 + exp(β x_iᵀAv_i)) + λ‖A‖² and its gradient.
+
+    Parameters
+    ----------
+    X, V : array or CSR matrix of shape (n, d)
+        The examples x_i and their directions v_i.
+    beta, regularization : float
+        β and λ.
+    diagonal : bool
+        Whether A is given by its diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cost = Cost(np.array([[1.0]]), np.array([[2.0]]), 1.0, 0.5, diagonal=False)
+    >>> cost(np.array([[0.0]]))
+    (0.5, array([[-0.5]]))
+    """
+
+    def __init__(
+        self, X: Matrix, V: Matrix, beta: float, regularization: float, diagonal: bool
+    ) -> None:
+        self.beta, self.regularization = beta, regularization
+        self.n, self.diagonal = X.shape[0], diagonal
+        self.X, self.V = X, V
+        if diagonal:
+            # x_iᵀ diag(a) v_i = (x_i ∘ v_i)ᵀ a.
+            self.XV = sp.csr_array(X.multiply(V)) if sp.issparse(X) else X * V
+
+    def margins(self, A: Array) -> Array:
+        """x_iᵀAv_i for each i."""
+        if self.diagonal:
+            return np.asarray(self.XV @ A)
+        m = np.empty(self.n)
+        for rows in row_slices(self.n, 8 * A.shape[1], _BLOCK_BYTES):
+            m[rows] = row_dots(times(self.X[rows], A), self.V[rows])
+        return m
+
+    def __call__(self, A: Array) -> tuple[float, Array]:
+        """ε and ∂ε/∂A = −β Σ_i g_i/(1 + g_i)² x_i v_iᵀ + 2λA, g_i = exp(β x_iᵀAv_i)."""
+        m = self.beta * self.margins(A)
+        # 1/(1 + g) and g/(1 + g)², without g, which may overflow.
+        wrong = expit(-m)
+        slope = wrong * expit(m)
+        value = wrong.sum() + self.regularization * np.sum(A * A)
+        if self.diagonal:
+            pull = np.asarray(self.XV.T @ slope)
+        elif sp.issparse(self.X):
+            pull = dense(self.X.T @ sp.csr_array(self.V.multiply(slope[:, None])))
+        else:
+            pull = self.X.T @ (self.V * slope[:, None])
+        return float(value), 2 * self.regularization * A - self.beta * pull
+
+
+class SRBS(ContrastLearner):
+    """Stricter RELIEF-based similarity: as few examples as possible nearer to impostors.
+
+    With the rows x_i and v_i = Σ_q y_i^q/N − z_i^q/N of `RBS` (targets and impostors by the base
+    similarity, fixed), x_iᵀAv_i is the margin of an example, and
+
+        ε(A) = Σ_i 1/(1 + exp(β x_iᵀAv_i)) + λ‖A‖²
+
+    is minimized from A = I: for large β the sum is the number of negative margins.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=1
+        k, as for `RBS`, also where classes are small.
+    beta : float, default=1.0
+        β, how sharply a margin counts as positive or negative. It is to be chosen by validation: a
+        small β stays near A = I, the base similarity, and a large one moves A until few of these
+        margins are negative, while examples that were far before may come near.
+    regularization : float, default=1e-3
+        λ.
+    structure : {"full", "diagonal"}, default="full"
+        "diagonal" learns one weight for each feature.
+    normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
+        N, see `NormalizedBilinear`. None is the formula as printed.
+    psd : bool, default=False
+        Keep A ⪰ 0.
+    solver : {"gradient", "lbfgs"}, default="gradient"
+        "gradient" takes the steps of the thesis, A ← A − (1/(tn)) ∂ε/∂A at iteration t, with a
+        projection on A ⪰ 0 after each if `psd`. Its steps fade: it ends where they lead from A = I,
+        which need not be a minimum. "lbfgs" goes down to a minimum of the same cost; with `psd`
+        over L, A = LᵀL, or over weights bounded by 0. The cost is not convex: minima may differ.
+    max_iter : int, default=500
+        Iterations at most; for "gradient" they are the epochs of the thesis.
+    tol : float, default=1e-3
+        "gradient" stops when the entries of A change by no more than this in sum; "lbfgs" when no
+        entry of the gradient, with respect to its variables, exceeds this part of the largest at
+        the start.
+    verbose : bool or int, default=False
+        Print a line now and then, to stderr.
+    callback : callable, optional
+        Called after each iteration with a dict: "iteration", "loss", "change", and "matrix", the
+        present A (or its diagonal). If it returns a true value, the run stops.
+
+    Attributes
+    ----------
+    metric_ : NormalizedBilinear
+        The learned similarity.
+    loss_ : float
+        ε(A).
+    n_iter_ : int
+    converged_ : bool
+        Whether the run ended by `tol`.
+    history_ : dict of arrays
+        After each iteration: "loss" ε, "change" Σ|ΔA|, and "seconds".
+    classes_ : array
+        The labels.
+    n_features_in_ : int
+        Number of features d.
+
+    Notes
+    -----
+    Dense or CSR rows; A is a dense d × d matrix for both. The work is done in float64.
+
+    Ctrl-C ends a run with what was learned up to there in place.
+
+    References
+    ----------
+    Qamar, *Generalized Cosine and Similarity Metrics*, thesis, Grenoble 2010, sections 4.4.5 and
+    4.4.6.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.learners.neighbors.rbs import RBS
+    >>> from samewise.learners.neighbors.srbs import SRBS
+    >>> X, y = load_iris(return_X_y=True)
+    >>> wrong = [(learner.fit(X, y).margins(X, y) < 0).sum() for learner in (RBS(), SRBS())]
+    >>> bool(wrong[1] < wrong[0])
+    True
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "metric_",
+        "classes_",
+        "loss_",
+        "n_iter_",
+        "converged_",
+        "history_",
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "beta": [Interval(Real, 0, None, closed="neither")],
+        "regularization": [Interval(Real, 0, None, closed="left")],
+        "structure": [StrOptions({"full", "diagonal"})],
+        "normalizer": [StrOptions(set(normalizers.NAMES)), None],
+        "psd": ["boolean"],
+        "solver": [StrOptions({"lbfgs", "gradient"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 1,
+        beta: float = 1.0,
+        regularization: float = 1e-3,
+        *,
+        structure: str = "full",
+        normalizer: str | None = "cosine",
+        psd: bool = False,
+        solver: str = "gradient",
+        max_iter: int = 500,
+        tol: float = 1e-3,
+        verbose: int | bool = False,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.beta = beta
+        self.regularization = regularization
+        self.structure = structure
+        self.normalizer = normalizer
+        self.psd = psd
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from labeled examples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : array of shape (n,)
+            Class labels.
+        """
+        # Ctrl-C comes when what was learned is in place, the history last: that stays.
+        with unchanged_before("history_", self):
+            told = self._contrasts(X, y)
+            warn_of_small_classes(told.labels, self.n_neighbors, stacklevel=3)
+            rows, V = told.rows.astype(np.float64), told.directions.astype(np.float64)
+            diagonal = self.structure == "diagonal"
+            cost = Cost(rows, V, self.beta, self.regularization, diagonal)
+            with Progress("SRBS", 0, verbose=False) as progress:
+                watch = Watch(
+                    "SRBS", ("loss", "change"), progress, self.verbose, self.callback, "matrix"
+                )
+                start = np.ones(rows.shape[1]) if diagonal else np.eye(rows.shape[1])
+                solve = self._descend if self.solver == "gradient" else self._minimize
+                A, self.converged_ = solve(cost, start, watch)
+                self._keep(cost, A, told.rows.dtype, watch)
+        if self.solver == "lbfgs" and not (self.converged_ or watch.stopped):
+            warnings.warn(
+                f"SRBS has not converged to tol={self.tol:g} in {self.n_iter_} iterations. Allow "
+                "more (max_iter), a larger tol, or a larger regularization.",
+                SamewiseWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _keep(self, cost: Cost, A: Array, dtype: Any, watch: Watch) -> None:
+        matrix = (np.diag(A) if A.ndim == 1 else A).astype(dtype)
+        self.metric_ = NormalizedBilinear(matrix, self.normalizer)
+        self.loss_ = cost(A)[0]
+        self.n_iter_ = len(watch.rows)
+        watch.say()
+        self.history_ = watch.history
+
+    def _descend(self, cost: Cost, A: Array, watch: Watch) -> tuple[Array, bool]:
+        """The schedule of the thesis: steps of 1/t along the mean gradient."""
+        loss, G = cost(A)
+        for t in range(1, self.max_iter + 1):
+            before, A = A, A - G / (t * cost.n)
+            if self.psd:
+                A = np.maximum(A, 0) if cost.diagonal else project(A)
+            change = float(np.abs(A - before).sum())
+            loss, G = cost(A)
+            if watch.look(A.copy, loss, change):
+                return A, False
+            if change <= self.tol:
+                return A, True
+        return A, False
+
+    def _minimize(self, cost: Cost, A: Array, watch: Watch) -> tuple[Array, bool]:
+        """L-BFGS over A, or over L with A = LᵀL ⪰ 0; weights are bounded by 0 instead."""
+        factored = self.psd and not cost.diagonal
+        shape = A.shape
+
+        def matrix(p: Array) -> Array:
+            P = p.reshape(shape)
+            return P.T @ P if factored else P
+
+        def mean_cost(p: Array) -> tuple[float, Array]:
+            value, G = cost(matrix(p))
+            if factored:
+                G = p.reshape(shape) @ (G + G.T)
+            return value / cost.n, G.ravel() / cost.n
+
+        largest = float(np.abs(mean_cost(A.ravel())[1]).max())
+        last = [A]
+
+        def look(intermediate_result: Any) -> None:
+            new = matrix(intermediate_result.x).copy()
+            change = float(np.abs(new - last[0]).sum())
+            last[0] = new
+            if watch.look(new.copy, cost.n * float(intermediate_result.fun), change):
+                raise StopIteration
+
+        found = minimize(
+            mean_cost,
+            A.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * A.size if self.psd and cost.diagonal else None,
+            callback=look,
+            options={
+                "maxiter": self.max_iter,
+                "maxfun": 20 * self.max_iter,
+                "gtol": self.tol * largest,
+                "ftol": 0.0,
+            },
+        )
+        # Where rounding leaves no lower value to be found, the search ends there as well.
+        at_limit = found.nit >= self.max_iter or found.nfev >= 20 * self.max_iter
+        return matrix(found.x).copy(), not (at_limit or watch.stopped)

@@ -1,0 +1,1 @@
+"""Learners that take one example at a time, and can go on."""

@@ -1,0 +1,444 @@
+"""AROMA: adaptive regularization of matrix models, a similarity that knows how sure it is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from samewise._typing import Array, Indices, Matrix
+from samewise.engine.averaging import Spec, checked_average
+from samewise.engine.gaussian_mover import DiagonalGaussian, FactoredGaussian, Gaussian, Uncertain
+from samewise.engine.online import Online
+from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved
+from samewise.forms import Bilinear
+from samewise.kernels.neighbors import top_k
+from samewise.kernels.pairwise import times
+from samewise.learners.online.triplet_learner import TripletLearner
+
+__all__ = ["DiagonalAROMA", "FactoredAROMA"]
+
+
+class AROMA(TripletLearner):
+    """What both have in common: a Gaussian over W, and what its variance is good for."""
+
+    r: float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TripletLearner._parameter_constraints,
+        "r": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    @abstractmethod
+    def _start(self, W: Array) -> Gaussian:
+        """The Gaussian with mean W to start from."""
+
+    def _engine(self, W: Array) -> Online:
+        return Uncertain(self._start(W), average=self.average, path=self.path)
+
+    @property
+    def _gaussian(self) -> Any:
+        check_is_fitted(self)
+        return cast(Uncertain, self._online).gaussian
+
+    def score_variance(self, Q: Matrix, P: Matrix) -> Array:
+        """How unsure the score qᵀWp is, all queries against all items.
+
+        Parameters
+        ----------
+        Q : array or CSR matrix of shape (k, n_features)
+        P : array or CSR matrix of shape (l, n_item_features)
+
+        Returns
+        -------
+        array of shape (k, l)
+            The variance of qᵀWp under what was learned: at first ‖q‖²‖p‖², small where much was
+            told about queries and items of that kind.
+        """
+        return self._gaussian.variance(*self._in_coordinates(Q, P))
+
+    def ask(
+        self,
+        q: ArrayLike,
+        candidates: Matrix,
+        n: int = 1,
+        *,
+        by: str = "variance",
+        width: float = 1.0,
+    ) -> Indices:
+        """The candidates whose feedback would teach most about a query.
+
+        Parameters
+        ----------
+        q : array of shape (n_features,), or matrix of shape (k, n_features)
+            One query, or several.
+        candidates : array or CSR matrix of shape (l, n_item_features)
+        n : int
+            How many to name.
+        by : {"variance", "upper"}
+            "variance": those whose score is least sure. "upper": those that may well be good, by
+            their upper confidence bound qᵀWp + width · √variance. (The variance of FactoredAROMA is
+            a product, so by it alone every query asks for the same items.)
+        width : float
+            Of the confidence bound, in standard deviations.
+
+        Returns
+        -------
+        integer array of shape (n,), or (k, n) for several queries
+            Row numbers of candidates, most worth asking first.
+        """
+        if by not in ("variance", "upper"):
+            raise InvalidInputError(f"by must be 'variance' or 'upper'. Got {by!r}.")
+        if not isinstance(width, Real) or not np.isfinite(width):
+            raise InvalidInputError(f"width must be a finite number. Got {width!r}.")
+        single = np.ndim(q) == 1
+        Q: Matrix = np.asarray(q)[None, :] if single else q
+        worth = self.score_variance(Q, candidates)
+        if not isinstance(n, Integral) or not 1 <= n <= worth.shape[1]:
+            raise InvalidInputError(
+                f"n must be an integer between 1 and the number of candidates, {worth.shape[1]}. "
+                f"Got {n!r}."
+            )
+        if by == "upper":
+            worth = self.metric_.closeness(Q, candidates) + float(width) * np.sqrt(worth)
+        asked = top_k(worth, int(n))
+        return asked[0] if single else asked
+
+    def sample_scores(self, Q: Matrix, P: Matrix, random_state: Any = None) -> Array:
+        """Scores qᵀW̃p under one W̃ drawn from the Gaussian, all queries against all items.
+
+        Ranking by them is Thompson sampling: items are shown as often as they may be the best.
+
+        Parameters
+        ----------
+        Q : array or CSR matrix of shape (k, n_features)
+        P : array or CSR matrix of shape (l, n_item_features)
+        random_state : int, RandomState or None
+            For the draw.
+
+        Returns
+        -------
+        array of shape (k, l)
+        """
+        seen = self._in_coordinates(Q, P)
+        noise = Bilinear(self._gaussian.noise(check_random_state(random_state)))
+        return self.metric_.cross(Q, P) + noise.cross(*seen)
+
+    def _in_coordinates(self, Q: Matrix, P: Matrix) -> tuple[Matrix, Matrix]:
+        """Queries and items, checked, as the Gaussian sees them."""
+        form = self.metric_
+        Q = form._check_rows(Q, "Q", form.n_features_in)
+        P = form._check_rows(P, "P", form.n_features_items)
+        if self._bases is None:
+            return Q, P
+        return times(Q, self._bases[0].astype(Q.dtype)), times(P, self._bases[1].astype(P.dtype))
+
+
+class DiagonalAROMA(AROMA):
+    """d-AROMA: a bilinear similarity S(q, p) = qᵀWp and the variance Σ of each of its entries.
+
+    Starting from Σ = 1, a triplet (q, p⁺, p⁻) with p = p⁺ − p⁻, loss
+    ℓ = max(0, margin − qᵀWp) > 0, G = q pᵀ and s = Σ_kl G²_kl Σ_kl moves
+
+        W ← W + ℓ / (s + r) · Σ ∘ G,   Σ ← Σ − (Σ ∘ G)² / (s + r).
+
+    Entries that were told much about move little: rare features keep learning fast. Sparse
+    vectors cost Θ(nnz(q) · nnz(p)) a triplet. The paper's Theorem 1 bounds the mistakes;
+    tests/theory/test_aroma.py has where it holds as printed, and where not (r > 2).
+
+    Parameters
+    ----------
+    r : float
+        How noisy a triplet is held to be: the larger, the smaller the steps.
+    margin : float or "auto"
+        The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
+        unit length and W does not start at zero. Similarities of embeddings differ by tenths
+        there, and steps towards a margin of 1 would undo what the start is good for; the margin
+        is then such that a step changes the scores of unrelated pairs by about a twentieth of
+        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
+        of different rows (of at most 1000). In a stream the first portion settles it, by all
+        rows of its matrix. `margin_` says which.
+    init : {"zero", "identity"} or array of shape (n_features, n_item_features)
+        W to start from. From zero, the scale of the scores means nothing; from the identity, the
+        plain dot product is what is improved: for embeddings that are good already.
+    average : {"last", "uniform", "survival"} or ("cutoff", k)
+        Which hypothesis is handed out, see `PassiveAggressive`. (Averages of the last q would need
+        q matrices here.)
+    n_passes : int
+        How often `fit` goes through the triplets.
+    shuffle : bool
+        Whether `fit` shows them in a new random order on each pass.
+    n_triplets : int, optional
+        Triplets drawn from labeled examples; unless said, 20 per example and at most 100 000.
+    rank : int, optional
+        For large dimensions: learn in the leading `rank` directions of queries and items only
+        (singular vectors of the first portion's rows), W = A C Bᵀ. What is learned there is exact;
+        what vectors have outside these directions is not seen, so it is an approximation of the
+        full W. Memory goes with rank² + rank · (m + n) instead of m · n. `metric_` is then a
+        LowRankBilinear. (`metric_.reduce(rank)` instead approximates a W learned in full.)
+    validation_fraction : float, optional
+        Part of the labeled examples that `fit` holds out, class by class, to stop early on.
+    evaluate_every : int, optional
+        With validation examples, how many triplets to learn before the mean average precision
+        among them is looked at again; unless said, a tenth of the triplets.
+    patience : int
+        Looks without a better value after which learning stops. The best state is kept.
+    path : {"auto", "compiled", "blocked", "plain"}
+        How the arithmetic is done. All give the same result; "auto" takes the fastest.
+        There is no blocked form here: "blocked" is "compiled".
+    verbose : bool
+        Print progress to standard error.
+    random_state : int, RandomState or None
+        For drawing triplets and shuffling, the only randomness.
+
+    Attributes
+    ----------
+    metric_ : Bilinear
+        The learned similarity, with `matrix` W.
+    variance_ : array of shape (n_features, n_item_features)
+        Σ, in the coordinates of `rank` where that is given.
+    margin_ : float
+        The margin used.
+    n_updates_, n_seen_, n_mistakes_ : int
+        A mistake is a triplet with qᵀWp ≤ 0 when it was shown.
+    n_skipped_ : int
+        Triplets from which nothing can be learned: q = 0, p⁺ = p⁻, or weight 0.
+    loss_ : float
+    history_ : dict of arrays
+    validation_curve_ : list of (triplets seen, mean average precision)
+        Where there were validation examples.
+    n_features_in_, n_features_items_, feature_names_in_
+
+    References
+    ----------
+    K. Crammer, G. Chechik: Adaptive regularization for weight matrices. ICML 2012, figure 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from samewise import DiagonalAROMA, Triplets
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X = X / 16
+    >>> triplets = Triplets.from_labels(X[:1000], y[:1000], n_triplets=5000, random_state=0)
+    >>> learner = DiagonalAROMA().fit(triplets)
+    >>> test = Triplets.from_labels(X[1000:], y[1000:], n_triplets=5000, random_state=1)
+    >>> learner.score(test) > 0.9
+    True
+    >>> learner.ask(X[1000], X[1001:], n=3).shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        r: float = 1.0,
+        margin: float | str = "auto",
+        *,
+        init: Any = "zero",
+        average: Spec = "last",
+        n_passes: int = 1,
+        shuffle: bool = False,
+        n_triplets: int | None = None,
+        rank: int | None = None,
+        validation_fraction: float | None = None,
+        evaluate_every: int | None = None,
+        patience: int = 5,
+        path: str = "auto",
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.r = r
+        self.margin = margin
+        self.init = init
+        self.average = average
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.n_triplets = n_triplets
+        self.rank = rank
+        self.validation_fraction = validation_fraction
+        self.evaluate_every = evaluate_every
+        self.patience = patience
+        self.path = path
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _start(self, W: Array) -> Gaussian:
+        if checked_average(self.average)[0] == "suffix":
+            raise InvalidInputError(
+                "DiagonalAROMA has no suffix average: its steps are whole matrices, and the last q "
+                f"of them would have to be kept. Got {self.average!r}; use 'survival' or 'uniform'."
+            )
+        return DiagonalGaussian(W, self.r)
+
+    def _restored_engine(self, saved: Saved) -> Online:
+        online = Uncertain.restore(saved, DiagonalGaussian)
+        saved.check(online.average.kind != "suffix", "average must not be suffix")
+        return online
+
+    @property
+    def variance_(self) -> Array:
+        """Σ, as a copy."""
+        return self._gaussian.variances.copy()
+
+
+class FactoredAROMA(AROMA):
+    """f-AROMA: a bilinear similarity S(q, p) = qᵀWp whose rows covary by Λ and columns by Ω.
+
+    Starting from Λ = I and Ω = I, a triplet (q, p⁺, p⁻) with p = p⁺ − p⁻, loss
+    ℓ = max(0, margin − qᵀWp) > 0, s = qᵀΛq and t = pᵀΩp moves
+
+        W ← W + ℓ / (r + s t) · (Λq)(Ωp)ᵀ,
+        Ω ← Ω − s / (m r + s t) · (Ωp)(Ωp)ᵀ,   Λ ← Λ − t / (n r + s t) · (Λq)(Λq)ᵀ.
+
+    What is learned about a feature carries over to those it occurs with. Memory is that of three
+    matrices, mn + m² + n². Sparse vectors are taken a block at a time; the matrices are dense.
+
+    Parameters
+    ----------
+    r : float
+        How noisy a triplet is held to be: the larger, the smaller the steps.
+    margin : float or "auto"
+        The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
+        unit length and W does not start at zero. Similarities of embeddings differ by tenths
+        there, and steps towards a margin of 1 would undo what the start is good for; the margin
+        is then such that a step changes the scores of unrelated pairs by about a twentieth of
+        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
+        of different rows (of at most 1000). In a stream the first portion settles it, by all
+        rows of its matrix. `margin_` says which.
+    init : {"zero", "identity"} or array of shape (n_features, n_item_features)
+        W to start from. From zero, the scale of the scores means nothing; from the identity, the
+        plain dot product is what is improved: for embeddings that are good already.
+    update : {"margin", "mistake"}
+        "margin": every triplet with a loss moves W. "mistake": only one with qᵀWp ≤ 0 does, and
+        W = Λ B Ω with the covariances after the step, B ← B + ℓ / (r + s t) · q pᵀ: the variant
+        of the paper's Theorem 2 on the number of mistakes.
+    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k)
+        Which hypothesis is handed out, see `PassiveAggressive`.
+    n_passes : int
+        How often `fit` goes through the triplets.
+    shuffle : bool
+        Whether `fit` shows them in a new random order on each pass.
+    n_triplets : int, optional
+        Triplets drawn from labeled examples; unless said, 20 per example and at most 100 000.
+    rank : int, optional
+        For large dimensions: learn in the leading `rank` directions of queries and items only
+        (singular vectors of the first portion's rows), W = A C Bᵀ. What is learned there is exact;
+        what vectors have outside these directions is not seen, so it is an approximation of the
+        full W. Memory goes with rank² + rank · (m + n) instead of m · n. `metric_` is then a
+        LowRankBilinear. (`metric_.reduce(rank)` instead approximates a W learned in full.)
+    validation_fraction : float, optional
+        Part of the labeled examples that `fit` holds out, class by class, to stop early on.
+    evaluate_every : int, optional
+        With validation examples, how many triplets to learn before the mean average precision
+        among them is looked at again; unless said, a tenth of the triplets.
+    patience : int
+        Looks without a better value after which learning stops. The best state is kept.
+    path : {"auto", "compiled", "blocked", "plain"}
+        How the arithmetic is done. All give the same result; "auto" takes the fastest.
+        With update="mistake" there is no blocked form: "blocked" is "compiled".
+    verbose : bool
+        Print progress to standard error.
+    random_state : int, RandomState or None
+        For drawing triplets and shuffling, the only randomness.
+
+    Attributes
+    ----------
+    metric_ : Bilinear
+        The learned similarity, with `matrix` W.
+    query_covariance_ : array of shape (n_features, n_features)
+        Λ, in the coordinates of `rank` where that is given.
+    item_covariance_ : array of shape (n_item_features, n_item_features)
+        Ω, likewise.
+    margin_ : float
+        The margin used.
+    n_updates_, n_seen_, n_mistakes_ : int
+        A mistake is a triplet with qᵀWp ≤ 0 when it was shown.
+    n_skipped_ : int
+        Triplets from which nothing can be learned: q = 0, p⁺ = p⁻, or weight 0.
+    loss_ : float
+    history_ : dict of arrays
+    validation_curve_ : list of (triplets seen, mean average precision)
+        Where there were validation examples.
+    n_features_in_, n_features_items_, feature_names_in_
+
+    References
+    ----------
+    K. Crammer, G. Chechik: Adaptive regularization for weight matrices. ICML 2012, figure 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from samewise import FactoredAROMA, Triplets
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X = X / 16
+    >>> triplets = Triplets.from_labels(X[:1000], y[:1000], n_triplets=5000, random_state=0)
+    >>> learner = FactoredAROMA().fit(triplets)
+    >>> test = Triplets.from_labels(X[1000:], y[1000:], n_triplets=5000, random_state=1)
+    >>> learner.score(test) > 0.9
+    True
+    >>> bool(learner.score_variance(X[:1], X[:1]) < FactoredAROMA().fit(
+    ...     triplets[:10]).score_variance(X[:1], X[:1]))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **AROMA._parameter_constraints,
+        "update": [StrOptions({"margin", "mistake"})],
+    }
+
+    def __init__(
+        self,
+        r: float = 1.0,
+        margin: float | str = "auto",
+        *,
+        init: Any = "zero",
+        update: str = "margin",
+        average: Spec = "last",
+        n_passes: int = 1,
+        shuffle: bool = False,
+        n_triplets: int | None = None,
+        rank: int | None = None,
+        validation_fraction: float | None = None,
+        evaluate_every: int | None = None,
+        patience: int = 5,
+        path: str = "auto",
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.r = r
+        self.margin = margin
+        self.init = init
+        self.update = update
+        self.average = average
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.n_triplets = n_triplets
+        self.rank = rank
+        self.validation_fraction = validation_fraction
+        self.evaluate_every = evaluate_every
+        self.patience = patience
+        self.path = path
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _start(self, W: Array) -> Gaussian:
+        return FactoredGaussian(W, self.r, self.update == "mistake")
+
+    def _restored_engine(self, saved: Saved) -> Online:
+        return Uncertain.restore(saved, FactoredGaussian)
+
+    @property
+    def query_covariance_(self) -> Array:
+        """Λ, as a copy."""
+        return self._gaussian.left.matrix
+
+    @property
+    def item_covariance_(self) -> Array:
+        """Ω, as a copy."""
+        return self._gaussian.right.matrix

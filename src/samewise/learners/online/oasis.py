@@ -1,0 +1,195 @@
+"""OASIS: an online algorithm for scalable (image) similarity learning."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise._typing import Array
+from samewise.engine.averaging import Spec
+from samewise.engine.online import Online
+from samewise.engine.policy import Policy
+from samewise.engine.stores import Full
+from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved
+from samewise.forms import Bilinear, LowRankBilinear
+from samewise.kernels import psd as cone
+from samewise.kernels import steps
+from samewise.learners.online.triplet_learner import TripletLearner
+from samewise.supervision import Triplets
+
+__all__ = ["OASIS"]
+
+
+class OASIS(TripletLearner):
+    """Online learning of a bilinear similarity S(q, p) = qᵀWp from triplets.
+
+    A triplet (q, p⁺, p⁻) with p = p⁺ − p⁻ should satisfy qᵀWp ≥ margin. With the loss
+    ℓ = max(0, margin − qᵀWp) each triplet moves
+
+        τ = min(C, ℓ / (‖q‖² ‖p‖²)),   W ← W + τ q pᵀ.
+
+    W need not be symmetric, positive semi-definite or square: queries and items may have different
+    features. `metric_.embed_query(Q)` = Q W turns queries into vectors whose plain dot product with
+    the stored items is the learned score.
+
+    Parameters
+    ----------
+    C : float
+        Aggressiveness.
+    margin : float or "auto"
+        The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
+        unit length and W does not start at zero. Similarities of embeddings differ by tenths
+        there, and steps towards a margin of 1 would undo what the start is good for; the margin
+        is then such that a step changes the scores of unrelated pairs by about a twentieth of
+        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
+        of different rows (of at most 1000). In a stream the first portion settles it, by all
+        rows of its matrix. `margin_` says which.
+    init : {"identity", "zero"} or array of shape (n_features, n_item_features)
+        W to start from. The identity is the plain dot product.
+    symmetric : bool
+        Hand out (W + Wᵀ)/2.
+    psd : "end", int or None
+        W ⪰ 0 (of the symmetric part) in what is handed out; with a number of at least 2, also
+        after every so many updates.
+    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k)
+        Which hypothesis is handed out, see `PassiveAggressive`.
+    n_passes : int
+        How often `fit` goes through the triplets.
+    shuffle : bool
+        Whether `fit` shows them in a new random order on each pass.
+    n_triplets : int, optional
+        Triplets drawn from labeled examples; unless said, 20 per example and at most 100 000.
+    rank : int, optional
+        For large dimensions: learn in the leading `rank` directions of queries and items only
+        (singular vectors of the first portion's rows), W = A C Bᵀ. What is learned there is exact;
+        what vectors have outside these directions is not seen, so it is an approximation of the
+        full W. Memory goes with rank² + rank · (m + n) instead of m · n. `metric_` is then a
+        LowRankBilinear. (`metric_.reduce(rank)` instead approximates a W learned in full.)
+    validation_fraction : float, optional
+        Part of the labeled examples that `fit` holds out, class by class, to stop early on.
+    evaluate_every : int, optional
+        With validation examples, how many triplets to learn before the mean average precision
+        among them is looked at again; unless said, a tenth of the triplets.
+    patience : int
+        Looks without a better value after which learning stops. The best state is kept.
+    path : {"auto", "compiled", "blocked", "plain"}
+        How the arithmetic is done. All give the same result; "auto" takes the fastest.
+    verbose : bool
+        Print progress to standard error.
+    random_state : int, RandomState or None
+        For drawing triplets and shuffling, the only randomness.
+
+    Attributes
+    ----------
+    metric_ : Bilinear
+        The learned similarity, with `matrix` W.
+    margin_ : float
+        The margin used.
+    n_updates_, n_seen_, n_mistakes_ : int
+        A mistake is a triplet with qᵀWp ≤ 0 when it was shown.
+    n_skipped_ : int
+        Triplets from which nothing can be learned: q = 0, p⁺ = p⁻, or weight 0.
+    loss_ : float
+    history_ : dict of arrays
+    validation_curve_ : list of (triplets seen, mean average precision)
+        Where there were validation examples.
+    n_features_in_, n_features_items_, feature_names_in_
+
+    References
+    ----------
+    G. Chechik, V. Sharma, U. Shalit, S. Bengio: Large scale online learning of image similarity
+    through ranking. JMLR 11 (2010).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from samewise import OASIS, Triplets
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X = X / 16
+    >>> triplets = Triplets.from_labels(X[:1000], y[:1000], n_triplets=5000, random_state=0)
+    >>> learner = OASIS().fit(triplets)
+    >>> test = Triplets.from_labels(X[1000:], y[1000:], n_triplets=5000, random_state=1)
+    >>> learner.score(test) > OASIS(C=1e-9).fit(triplets).score(test)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TripletLearner._parameter_constraints,
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "symmetric": ["boolean"],
+        "psd": [None, StrOptions({"end"}), Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        C: float = 0.1,
+        margin: float | str = "auto",
+        *,
+        init: Any = "identity",
+        symmetric: bool = False,
+        psd: str | int | None = None,
+        average: Spec = "last",
+        n_passes: int = 1,
+        shuffle: bool = False,
+        n_triplets: int | None = None,
+        rank: int | None = None,
+        validation_fraction: float | None = None,
+        evaluate_every: int | None = None,
+        patience: int = 5,
+        path: str = "auto",
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.margin = margin
+        self.init = init
+        self.symmetric = symmetric
+        self.psd = psd
+        self.average = average
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.n_triplets = n_triplets
+        self.rank = rank
+        self.validation_fraction = validation_fraction
+        self.evaluate_every = evaluate_every
+        self.patience = patience
+        self.path = path
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _begin(self, told: Triplets) -> Online:
+        m, n = told.X.shape[1], told.items.shape[1]
+        if m != n and (self.symmetric or self.psd is not None):
+            raise InvalidInputError(
+                "symmetric and psd need queries and items of the same features. Got "
+                f"{m} and {n} features; leave both out."
+            )
+        return super()._begin(told)
+
+    def _engine(self, W: Array) -> Online:
+        # Once at the end is the form's affair; so is never.
+        policy: Policy = self.psd if isinstance(self.psd, int | np.integer) else "end"
+        return Online(
+            Full(W),
+            0.0,
+            steps.pa1(self.C),
+            psd=policy,
+            least_b=-np.inf,
+            average=self.average,
+            tolerance=0.0,
+            path=self.path,
+        )
+
+    def _restored_engine(self, saved: Saved) -> Online:
+        return Online.restore(saved, Full)
+
+    def _form(self, M: Array) -> Bilinear | LowRankBilinear:
+        if self.psd is not None:
+            M = cone.project(M)
+        elif self.symmetric:
+            M = cone.symmetrize(M)
+        return super()._form(M)

@@ -1,0 +1,154 @@
+"""POLA: the pseudo-metric online learning algorithm, and its batch conversion."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
+
+from samewise.engine.averaging import Spec
+from samewise.engine.directions import pair_difference
+from samewise.engine.online import Online, chunks
+from samewise.engine.policy import Policy
+from samewise.engine.progress import Progress
+from samewise.files.state import Saved, State
+from samewise.kernels.steps import Step
+from samewise.learners.online.linear_pairs import LinearPairLearner
+from samewise.supervision import Pairs
+from samewise.supervision.streams import passes
+
+__all__ = ["POLA"]
+
+
+class POLA(LinearPairLearner):
+    """Pseudo-metric online learning: project on each pair's half-space, then on the PSD cone.
+
+    A pair with difference v and label y that suffers the loss ℓ = max(0, 1 − y (b − vᵀMv)) moves
+
+        τ = ℓ / (1 + γ + ‖v‖⁴),   M ← M − τ y v vᵀ,   b ← b + τ y,
+
+    and then M to the nearest M ⪰ 0 and b to b ≥ 1. M starts at 0 and b at 1.
+
+    If some (M*, b*) satisfies every pair, then with R ≥ 1 + ‖v‖⁴ for all pairs
+
+        Σ ℓ_t² ≤ R (‖M*‖² + (b* − 1)²),
+
+    the number of mistakes has the same bound, and going over a finite set again and again brings
+    every loss below ε within R (‖M*‖² + (b* − 1)²) / ε² passes.
+
+    Parameters
+    ----------
+    gamma : float
+        γ, the relaxation for the inseparable case: larger is more cautious.
+    epsilon : float, optional
+        Batch mode: `fit` repeats its passes until no pair has a loss above it.
+    max_passes : int
+        Most passes in batch mode; a warning says when they did not suffice.
+    average, tolerance, n_passes, shuffle, init, n_pairs, strategy, path, verbose, random_state
+        As for `PassiveAggressive`. `n_passes` counts where epsilon is None.
+
+    Attributes
+    ----------
+    metric_, threshold_, components_, n_updates_, n_seen_, n_mistakes_, loss_, history_
+        As for `PassiveAggressive`.
+    n_passes_ : int
+        Passes that `fit` made.
+
+    References
+    ----------
+    S. Shalev-Shwartz, Y. Singer, A. Y. Ng: Online and batch learning of pseudo-metrics. ICML 2004.
+
+    Examples
+    --------
+    >>> from samewise import POLA, Pairs
+    >>> from samewise.datasets import make_separable_pairs
+    >>> pairs, y, M, b = make_separable_pairs(200, 4, random_state=0)
+    >>> learner = POLA(epsilon=0.1).fit(pairs, y)
+    >>> bool((learner.predict(pairs) == y).all())
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearPairLearner._parameter_constraints,
+        "gamma": [Interval(Real, 0, None, closed="left")],
+        "epsilon": [None, Interval(Real, 0, None, closed="neither")],
+        "max_passes": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        gamma: float = 0.0,
+        *,
+        epsilon: float | None = None,
+        max_passes: int = 1000,
+        average: Spec = "last",
+        tolerance: float = 0.0,
+        n_passes: int = 1,
+        shuffle: bool = False,
+        init: Any = "zero",
+        n_pairs: int | None = None,
+        strategy: str = "balanced",
+        path: str = "auto",
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.gamma = gamma
+        self.epsilon = epsilon
+        self.max_passes = max_passes
+        self.average = average
+        self.tolerance = tolerance
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.init = init
+        self.n_pairs = n_pairs
+        self.strategy = strategy
+        self.path = path
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _combination(self) -> tuple[Step, Policy, float]:
+        return Step(float("inf"), self.gamma, False), "each", 1.0
+
+    def _learn(self, online: Online, pairs: Pairs, once: bool) -> None:
+        if once or self.epsilon is None:
+            self.n_passes_ = 1 if once else self.n_passes
+            super()._learn(online, pairs, once)
+            return
+        total = self.max_passes * len(pairs)
+        with Progress(type(self).__name__, total, self.verbose) as progress:
+            rounds = passes(pairs, self.max_passes, self.shuffle, self._random)
+            for self.n_passes_, ordered in enumerate(rounds, 1):
+                self._pass(online, ordered, progress)
+                worst = _largest_loss(online, pairs)
+                if worst <= self.epsilon or progress.interrupted:
+                    return
+        warnings.warn(
+            f"After {self.max_passes} passes a pair still has loss {worst:.3g}, above epsilon="
+            f"{self.epsilon:g}: the pairs may not be separable. Raise max_passes or epsilon, or "
+            "relax the steps with gamma.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _state(self) -> State:
+        state = super()._state()
+        state.values["n_passes_"] = self.n_passes_
+        return state
+
+    def _restore(self, saved: Saved) -> None:
+        super()._restore(saved)
+        self.n_passes_ = saved.count("n_passes_", least=1)
+
+
+def _largest_loss(online: Online, pairs: Pairs) -> float:
+    """max ℓ over the pairs under the present (M, b)."""
+    worst = 0.0
+    for part in chunks(len(pairs), pairs.X):
+        block = pair_difference(pairs[part]).dense(online.store.dtype)
+        margin = block.sign * online.store.scores(block) + block.offset * online.b
+        worst = max(worst, float(np.max(block.target - margin)))
+    return worst

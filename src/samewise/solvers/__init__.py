@@ -1,0 +1,1 @@
+"""How objectives over a matrix are minimized."""
