@@ -1,9 +1,10 @@
 # Everything runs in .venv, which the first command makes: nothing else need be installed.
 PYTHON ?= python3
-BIN := .venv/bin
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := .venv/$(SCRIPTS)
 INSTALLED := .venv/installed
 
-.PHONY: demo test coverage check check-browser format bench experiments docs wheel clean
+.PHONY: demo test coverage check check-browser house format bench experiments docs wheel clean
 
 demo: $(INSTALLED)
 	$(BIN)/python -m demo
@@ -21,6 +22,10 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# How large the house is, with the goals; make house LIST=--list shows what was counted.
+house: $(INSTALLED)
+	$(BIN)/python -m tools.house $(LIST)
 
 check-browser: demo
 	SAMEWISE_REPORT=report.html SAMEWISE_SCREENSHOTS=build/browser $(BIN)/python -m pytest tests/browser -rs
@@ -52,9 +57,9 @@ wheel: $(INSTALLED)
 	rm -rf build/wheel && mkdir -p build/wheel
 	$(BIN)/python -m build --wheel --outdir build/wheel . > build/wheel/log || { cat build/wheel/log; exit 1; }
 	$(PYTHON) -m venv build/wheel/venv
-	build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[cli]"
-	cd build/wheel && venv/bin/samewise --help > /dev/null && venv/bin/python -c "$$TRY" && \
-	  venv/bin/samewise fit iris.csv --label class --learner lmnn --out iris.sw
+	build/wheel/venv/$(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[cli]"
+	cd build/wheel && venv/$(SCRIPTS)/samewise --help > /dev/null && venv/$(SCRIPTS)/python -c "$$TRY" && \
+	  venv/$(SCRIPTS)/samewise fit iris.csv --label class --learner lmnn --out iris.sw
 
 define TRY
 from sklearn.datasets import load_iris
