@@ -45,7 +45,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
         return learner_of(content)
     if content.kind == container.FILTER:
-        from samewise.filtering.files import filter_of
+        from samewise.filtering.filter_files import filter_of
 
         return filter_of(content)
     if content.kind == MODEL:

@@ -119,7 +119,7 @@ def test_blocks_do_not_matter(seed, monkeypatch):
     settings = SETTINGS["capped"]
     judge = by_name(told(relevant))
     whole = TopicFilter(**settings).fit(named(topics)).observe_many(documents, ids, judge)
-    monkeypatch.setattr("samewise.filtering.base.BLOCK", 7)
+    monkeypatch.setattr("samewise.filtering.document_filter.BLOCK", 7)
     cut = TopicFilter(**settings).fit(named(topics)).observe_many(documents, ids, judge)
     assert cut == whole
 
@@ -314,7 +314,7 @@ def test_linear_filters(taus, seed):
 
 @pytest.mark.parametrize("cap", [None, 1, 20])
 def test_nearest_filter(cap, seed, monkeypatch):
-    monkeypatch.setattr("samewise.filtering.baselines._CHUNK", 8)
+    monkeypatch.setattr("samewise.filtering.baseline_filters._CHUNK", 8)
     _, documents, relevant, decided = supervised(NearestFilter(max_documents=cap), seed)
     for i in range(N_TOPICS):
         expected = plain.nearest(documents.tolist(), relevant[:, i].tolist(), cap)

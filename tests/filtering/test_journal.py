@@ -77,10 +77,10 @@ def test_stopped_at_the_worst_moments(
 ):
     directory, options = tmp_path / "run", {"block": 16, "save_every": 50}
     moments = {
-        "decide": "samewise.filtering.base.Filter.observe_many",
+        "decide": "samewise.filtering.document_filter.Filter.observe_many",
         "log": "samewise.filtering.journal.Journal.log",
         "save": "samewise.filtering.journal.Journal._inputs_head",
-        "answer": "samewise.filtering.adaptive.AdaptiveFilter._told",
+        "answer": "samewise.filtering.adaptive_filter.AdaptiveFilter._told",
     }
     calls = [0]
 

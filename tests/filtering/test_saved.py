@@ -196,7 +196,7 @@ def test_other_files_are_refused(tmp_path, topics):
 
 
 def test_ctrl_c_waits_for_the_end_of_a_block(topics, documents, tmp_path, monkeypatch):
-    monkeypatch.setattr("samewise.filtering.base.BLOCK", 16)
+    monkeypatch.setattr("samewise.filtering.document_filter.BLOCK", 16)
     stopped, whole = FILTERS["online"]().fit(topics), FILTERS["online"]().fit(topics)
     original, calls = stopped._decide, []
 

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import (
 
 from samewise.exceptions import InvalidInputError
 from samewise.filtering import TextVectors, TopicFilter
-from samewise.filtering.rows import Rows
+from samewise.filtering.sparse_store import Rows
 
 TEXTS = ["The cat sat on the mat, the CAT!", "", "of the", "Dogs and cats; ça va — naïve 42 x"]
 
@@ -102,7 +102,7 @@ def test_only_texts():
 
 
 def test_the_memory_of_words_is_bounded(monkeypatch):
-    monkeypatch.setattr("samewise.filtering.vectors._MOST_WORDS", 10)
+    monkeypatch.setattr("samewise.filtering.text_vectors._MOST_WORDS", 10)
     vectors = TextVectors(64).fit([])
     for k in range(30):
         vectors.rows([f"word{k} other{k}"])

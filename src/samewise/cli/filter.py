@@ -32,7 +32,7 @@ from samewise.filtering import (
     TopicFilter,
     read_topics,
 )
-from samewise.filtering.run import decision_entry, repeated
+from samewise.filtering.filter_run import decision_entry, repeated
 from samewise.model import Model
 from samewise.scores import FilteringScores, FilteringTally
 

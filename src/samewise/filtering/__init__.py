@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from samewise.filtering.base import Decision, Filter, Judge
-from samewise.filtering.baselines import NearestFilter, PAUMFilter, PerceptronFilter
-from samewise.filtering.batch import BatchTopicFilter
+from samewise.filtering.baseline_filters import NearestFilter, PAUMFilter, PerceptronFilter
+from samewise.filtering.batch_topic_filter import BatchTopicFilter
+from samewise.filtering.document_filter import Decision, Filter, Judge
 from samewise.filtering.documents import Document, Documents, Judgments
-from samewise.filtering.files import load
-from samewise.filtering.pola import PolaFilter
-from samewise.filtering.run import Run
+from samewise.filtering.filter_files import load
+from samewise.filtering.filter_run import Run
+from samewise.filtering.pola_filter import PolaFilter
+from samewise.filtering.text_vectors import TextVectors
 from samewise.filtering.topic_filter import TopicFilter
 from samewise.filtering.topics import Topic, read_topics
-from samewise.filtering.vectors import TextVectors
 
 __all__ = [
     "BatchTopicFilter",

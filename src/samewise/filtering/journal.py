@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from samewise.exceptions import FileFormatError, InvalidInputError
-from samewise.filtering.base import Filter
+from samewise.filtering.document_filter import Filter
 
 __all__ = ["Journal", "as_json"]
 

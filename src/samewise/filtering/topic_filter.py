@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise.files.state import Saved, State
-from samewise.filtering.adaptive import AdaptiveFilter, Arrival, check_cap
-from samewise.filtering.base import Decision
-from samewise.filtering.rows import Rows
+from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival, check_cap
+from samewise.filtering.document_filter import Decision
+from samewise.filtering.sparse_store import Rows
 
 __all__ = ["TopicFilter"]
 

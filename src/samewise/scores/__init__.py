@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from samewise.scores.filtering import (
+from samewise.scores.filtering_scores import (
     FilteringScores,
     FilteringTally,
     detection_cost,

@@ -17,10 +17,10 @@ from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.filtering.documents import Document
-from samewise.filtering.rows import Rows, as_rows, stacked
+from samewise.filtering.recent_documents import RecentDocuments, packed_names, unpacked_names
+from samewise.filtering.sparse_store import Rows, as_rows, stacked
+from samewise.filtering.text_vectors import GivenVectors, TextVectors
 from samewise.filtering.topics import Topic
-from samewise.filtering.vectors import GivenVectors, TextVectors
-from samewise.filtering.window import Window, packed_names, unpacked_names
 
 __all__ = ["Decision", "Filter", "Judge"]
 
@@ -132,7 +132,7 @@ class Filter(BaseEstimator):
         self.topics_ = names
         self._vectors, self._topics = vectors, raw
         self._number = {name: i for i, name in enumerate(names)}
-        self._window = Window(self.recent, raw.n_features)
+        self._window = RecentDocuments(self.recent, raw.n_features)
         self._begin()
         return self
 
@@ -248,7 +248,7 @@ class Filter(BaseEstimator):
         `samewise.filtering.load` reads it. A vectorizer of scikit-learn is not in the file: give
         it to `load` again.
         """
-        from samewise.filtering.files import save_filter
+        from samewise.filtering.filter_files import save_filter
 
         self._check_fitted()
         save_filter(self, path)
@@ -278,7 +278,9 @@ class Filter(BaseEstimator):
         self._topics = Rows.restore(saved.part("topics"), len(self.topics_))
         self._vectors = vectors
         self._number = {name: i for i, name in enumerate(self.topics_)}
-        self._window = Window.restore(saved.part("window"), self.recent, self._topics.n_features)
+        self._window = RecentDocuments.restore(
+            saved.part("window"), self.recent, self._topics.n_features
+        )
 
 
 def _named(topics: Any) -> tuple[tuple[str, ...], list[Any]]:

@@ -13,8 +13,8 @@ from samewise.engine.online import Online, few_threads
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import TooLargeError
 from samewise.files.state import Saved, State
-from samewise.filtering.rows import Rows, stacked
-from samewise.filtering.supervised import SupervisedFilter
+from samewise.filtering.sparse_store import Rows, stacked
+from samewise.filtering.supervised_filter import SupervisedFilter
 from samewise.kernels import sparse_rows
 from samewise.kernels.steps import Step
 from samewise.learners.online.pair_learner import LEAST_B

@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from samewise.exceptions import InvalidInputError
 from samewise.files.container import parse
 from samewise.files.state import Saved, State
-from samewise.filtering.rows import Rows, stacked
+from samewise.filtering.sparse_store import Rows, stacked
 
-__all__ = ["Window", "packed_names", "unpacked_names"]
+__all__ = ["RecentDocuments", "packed_names", "unpacked_names"]
 
 _Block: TypeAlias = tuple[int, Sequence[str], Rows]
 
 
-class Window:
+class RecentDocuments:
     """Ids and vectors of the last `size` documents.
 
     Examples
     --------
-    >>> from samewise.filtering.rows import as_rows
-    >>> window = Window(2, n_features=1)
+    >>> from samewise.filtering.sparse_store import as_rows
+    >>> window = RecentDocuments(2, n_features=1)
     >>> window.add(["a", "b", "c"], as_rows([[1.0], [2.0], [3.0]]))
     >>> window.get("a"), window.get("c").data
     (None, array([3.]))
@@ -104,7 +104,7 @@ class Window:
         return state.add("rows", stacked(parts, self.n_features).state())
 
     @classmethod
-    def restore(cls, saved: Saved, size: int, n_features: int) -> Window:
+    def restore(cls, saved: Saved, size: int, n_features: int) -> RecentDocuments:
         """The window of a saved state."""
         window = cls(size, n_features)
         ids = unpacked_names(saved, "ids")

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from samewise.filtering.base import Decision, Filter, Judge
-from samewise.filtering.rows import Rows
+from samewise.filtering.document_filter import Decision, Filter, Judge
+from samewise.filtering.sparse_store import Rows
 
 __all__ = ["SupervisedFilter"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError, TooLargeError
-from samewise.filtering.rows import Rows, as_rows
+from samewise.filtering.sparse_store import Rows, as_rows
 from samewise.forms import Bilinear, Form, GeneralizedCosine, KernelMahalanobis, LowRankBilinear
 from samewise.forms.bilinear import NormalizedBilinear
 from samewise.forms.euclidean import EuclideanForm
@@ -25,7 +25,7 @@ from samewise.learners.online.pair_learner import PairLearner
 from samewise.learners.online.triplet_learner import TripletLearner
 from samewise.supervision import Pairs, Triplets
 
-__all__ = ["Comparison", "check_metric", "compare_by", "teach"]
+__all__ = ["DocumentSimilarity", "check_metric", "compare_by", "teach"]
 
 # What rounding may add to a value of at most 1.
 _SLACK = 1e-6
@@ -38,7 +38,7 @@ _Map = Callable[[Rows], Rows]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DocumentSimilarity:
     """Maps to rows whose dot product is the similarity, and a bound that no similarity exceeds."""
 
     queries: _Map
@@ -48,7 +48,7 @@ class Comparison:
     """Whether it is the cosine of the vectors themselves."""
 
 
-def compare_by(metric: Any) -> Comparison:
+def compare_by(metric: Any) -> DocumentSimilarity:
     """The similarity of a form, or of what a learner has learned so far.
 
     Distances become 1 − D/2 with the squared distance D, which for the Euclidean distance of unit
@@ -58,16 +58,16 @@ def compare_by(metric: Any) -> Comparison:
         metric = metric.metric_ if metric.__sklearn_is_fitted__() else None
     match metric:
         case None:
-            return Comparison(_same, _same, 1 + _SLACK, plain=True)
+            return DocumentSimilarity(_same, _same, 1 + _SLACK, plain=True)
         case EuclideanForm():
             embed = _one_by_one(metric) if isinstance(metric, KernelMahalanobis) else metric.embed
             queries, items = _distance_maps(embed)
-            return Comparison(queries, items, 1 + _SLACK)
+            return DocumentSimilarity(queries, items, 1 + _SLACK)
         case GeneralizedCosine():
             # Not form.embed: a document that A maps to zero is near to nothing, and no error.
             L = metric.components.T.astype(np.float64)
             both = lambda rows: as_rows(times(rows.csr(), L)).unit()  # noqa: E731
-            return Comparison(both, both, 1 + _SLACK)
+            return DocumentSimilarity(both, both, 1 + _SLACK)
         case NormalizedBilinear() if metric.normalizer not in (None, "cosine"):
             raise InvalidInputError(
                 "A filter compares unit vectors by NormalizedBilinear with the normalizer 'cosine' "
@@ -75,9 +75,9 @@ def compare_by(metric: Any) -> Comparison:
             )
         case Bilinear():
             W = metric.matrix.astype(np.float64)
-            return Comparison(lambda rows: as_rows(times(rows.csr(), W)), _same, np.inf)
+            return DocumentSimilarity(lambda rows: as_rows(times(rows.csr(), W)), _same, np.inf)
         case LowRankBilinear():
-            return Comparison(
+            return DocumentSimilarity(
                 lambda rows: as_rows(metric.embed_query(rows.csr())),
                 lambda rows: as_rows(metric.embed_item(rows.csr())),
                 np.inf,

@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import Interval
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
-from samewise.filtering.adaptive import AdaptiveFilter, Arrival, check_cap
-from samewise.filtering.base import BLOCK, Decision, unpacked_documents
-from samewise.filtering.rows import Rows
+from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival, check_cap
+from samewise.filtering.document_filter import BLOCK, Decision, unpacked_documents
+from samewise.filtering.sparse_store import Rows
 
 __all__ = ["BatchTopicFilter"]
 

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
-from samewise.filtering.rows import Rows, as_rows
+from samewise.filtering.sparse_store import Rows, as_rows
 
 __all__ = ["GivenVectors", "TextVectors", "checked_texts"]
 

@@ -14,11 +14,11 @@ from sklearn.utils._param_validation import Interval
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
-from samewise.filtering.base import Decision, Filter, Judge
-from samewise.filtering.comparison import check_metric, compare_by, teach
-from samewise.filtering.held import Held
-from samewise.filtering.rows import Rows, stacked
-from samewise.filtering.window import packed_names, unpacked_names
+from samewise.filtering.assigned_documents import AssignedDocuments
+from samewise.filtering.document_filter import Decision, Filter, Judge
+from samewise.filtering.document_similarity import check_metric, compare_by, teach
+from samewise.filtering.recent_documents import packed_names, unpacked_names
+from samewise.filtering.sparse_store import Rows, stacked
 from samewise.kernels import sparse_rows
 from samewise.learners.online.online_learner import OnlineLearner
 
@@ -64,7 +64,7 @@ class AdaptiveFilter(Filter):
         check_metric(self.metric, raw.n_features)
 
     def _begin(self) -> None:
-        self._held = [Held(self._topics.n_features) for _ in self.topics_]
+        self._held = [AssignedDocuments(self._topics.n_features) for _ in self.topics_]
         self._pending: dict[tuple[str, int], Rows] = {}
         # For a learner of triplets: the last document judged relevant, and irrelevant.
         self._judged: dict[tuple[int, bool], Rows] = {}

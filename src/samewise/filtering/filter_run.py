@@ -12,13 +12,13 @@ from typing import Any, Self
 import numpy as np
 
 from samewise.exceptions import FileFormatError, InvalidInputError
-from samewise.filtering.base import Decision, Filter, Judge
-from samewise.filtering.batch import BatchTopicFilter
+from samewise.filtering.batch_topic_filter import BatchTopicFilter
+from samewise.filtering.document_filter import Decision, Filter, Judge
 from samewise.filtering.documents import Document, Documents
-from samewise.filtering.files import load
+from samewise.filtering.filter_files import load
 from samewise.filtering.journal import Journal, as_json
-from samewise.filtering.rows import Rows
-from samewise.filtering.vectors import TextVectors
+from samewise.filtering.sparse_store import Rows
+from samewise.filtering.text_vectors import TextVectors
 
 __all__ = ["Run", "decision_entry"]
 

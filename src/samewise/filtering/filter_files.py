@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from samewise.exceptions import InvalidInputError
 from samewise.files import container
 from samewise.files.state import Saved, State
-from samewise.filtering.base import Filter
-from samewise.filtering.baselines import NearestFilter, PAUMFilter, PerceptronFilter
-from samewise.filtering.batch import BatchTopicFilter
-from samewise.filtering.pola import PolaFilter
+from samewise.filtering.baseline_filters import NearestFilter, PAUMFilter, PerceptronFilter
+from samewise.filtering.batch_topic_filter import BatchTopicFilter
+from samewise.filtering.document_filter import Filter
+from samewise.filtering.pola_filter import PolaFilter
+from samewise.filtering.text_vectors import GivenVectors, TextVectors
 from samewise.filtering.topic_filter import TopicFilter
-from samewise.filtering.vectors import GivenVectors, TextVectors
 from samewise.forms import Form
 from samewise.forms.files import form_of
 from samewise.learners.files import LEARNERS, learner_of

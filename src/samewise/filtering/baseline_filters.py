@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from samewise.files.state import Saved, State
-from samewise.filtering.rows import Rows, stacked
-from samewise.filtering.supervised import SupervisedFilter
-from samewise.filtering.window import packed_names, unpacked_names
+from samewise.filtering.recent_documents import packed_names, unpacked_names
+from samewise.filtering.sparse_store import Rows, stacked
+from samewise.filtering.supervised_filter import SupervisedFilter
 
 __all__ = ["NearestFilter", "PAUMFilter", "PerceptronFilter"]
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from samewise.filtering.comparison import Comparison
-from samewise.filtering.rows import Rows
+from samewise.filtering.document_similarity import DocumentSimilarity
+from samewise.filtering.sparse_store import Rows
 
-__all__ = ["Held"]
+__all__ = ["AssignedDocuments"]
 
 _NOBODY, _FORGOTTEN = -1, -2
 
 
-class Held:
+class AssignedDocuments:
     """Documents of one topic, the oldest first, with s₁ and s₂ of each.
 
     s₁ compares a document with the topic, s₂ with the nearest other document of the topic; who
@@ -93,7 +93,9 @@ class Held:
         self._nearest[j] = np.argmax(seen)
         self.s2[j] = seen[self._nearest[j]]
 
-    def compare_again(self, comparison: Comparison, unit: Rows, topic: Rows, work: Any) -> None:
+    def compare_again(
+        self, comparison: DocumentSimilarity, unit: Rows, topic: Rows, work: Any
+    ) -> None:
         """Compute all similarities anew, from unit vectors under other weights."""
         self.queries = comparison.queries(unit)
         self.items = (
