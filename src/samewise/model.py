@@ -111,7 +111,7 @@ class Model:
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features)
-        names : sequence of str, optional
+        names : sequence of str, default=None
             Names of the columns of X. Where the model knows names too, columns are found by them,
             and others are left out; otherwise they are taken as they stand.
 
@@ -139,7 +139,7 @@ class Model:
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features)
-        names : sequence of str, optional
+        names : sequence of str, default=None
             As for `prepare`.
 
         Returns
@@ -161,8 +161,8 @@ class Model:
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features)
-        Y : array or CSR matrix of shape (m, n_features), optional
-        labels : array of shape (m,), optional
+        Y : array or CSR matrix of shape (m, n_features), default=None
+        labels : array of shape (m,), default=None
             Classes of the rows of Y, where the model has a metric for each class.
 
         Returns

@@ -66,7 +66,7 @@ class Fuzzify(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array of shape (n, d)
-        y : ignored
+        y : ignored, default=None
         """
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         lowest, q1, q2, highest = np.quantile(X, [0, 0.33, 0.66, 1], axis=0)

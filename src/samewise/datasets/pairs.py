@@ -39,7 +39,7 @@ def make_separable_pairs(
         Number of pairs.
     n_features : int, default=5
         Dimension d.
-    rank : int, optional
+    rank : int, default=None
         Rank of M*, at most d; d if not given. Along the other d − rank directions the two points
         differ at random, and the label does not depend on it.
     similar : float, default=0.5

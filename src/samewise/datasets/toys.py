@@ -135,7 +135,7 @@ def make_concentric_circles(
         Number of points, at least two per class.
     n_classes : int, default=2
         Number of circles. The innermost has radius 1.
-    gap : float, optional
+    gap : float, default=None
         Difference of successive radii. If not given ``sin(π/2m)``, half of the least distance
         that two points of the innermost circle can have.
     noise : float, default=0.0

@@ -149,7 +149,7 @@ class NormalizedBilinear(Bilinear):
     ----------
     matrix : array of shape (m, n)
         A. Square for "jaccard".
-    normalizer : {"cosine", "dice", "jaccard"}, callable or None
+    normalizer : {"cosine", "dice", "jaccard"}, callable or None, default="cosine"
         N(x, x'):
 
         - "cosine": ‖x‖‖x'‖;

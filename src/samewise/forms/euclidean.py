@@ -40,7 +40,7 @@ class EuclideanForm(Form):
         Parameters
         ----------
         X, Y : array or CSR matrix of shape (n, n_features_in)
-        squared : bool
+        squared : bool, default=False
             Give the squared distances.
 
         Returns
@@ -72,11 +72,11 @@ class EuclideanForm(Form):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features_in)
-        Y : array or CSR matrix of shape (m, n_features_in), optional
+        Y : array or CSR matrix of shape (m, n_features_in), default=None
             X itself by default.
-        squared : bool
+        squared : bool, default=False
             Give the squared distances.
-        max_bytes : float
+        max_bytes : float, default=2**32
             The largest result that may be allocated; beyond it, a TooLargeError.
 
         Returns

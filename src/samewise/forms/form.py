@@ -114,9 +114,9 @@ class Form(Frozen, ABC):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features_in)
-        Y : array or CSR matrix of shape (m, n_features_items), optional
+        Y : array or CSR matrix of shape (m, n_features_items), default=None
             X itself by default.
-        max_bytes : float
+        max_bytes : float, default=2**32
             The largest result that may be allocated; beyond it, a TooLargeError.
 
         Returns
@@ -165,9 +165,9 @@ class Form(Frozen, ABC):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features_in)
-        Y : array or CSR matrix of shape (m, n_features_items), optional
+        Y : array or CSR matrix of shape (m, n_features_items), default=None
             X itself by default. It is prepared once.
-        block_bytes : int
+        block_bytes : int, default=2**26
             About the size of one block; a block has at least one row.
 
         Returns

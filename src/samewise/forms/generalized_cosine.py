@@ -31,7 +31,7 @@ class GeneralizedCosine(Form):
     ----------
     matrix : array of shape (d, d)
         A, symmetric positive semi-definite (as in `Mahalanobis`).
-    on_zero : {"raise", "zero"}
+    on_zero : {"raise", "zero"}, default="raise"
         A row with xᵀAx = 0 (up to rounding) has no cosine: raise a DegenerateInputError, or
         define its similarity with anything, itself included, as 0.
 

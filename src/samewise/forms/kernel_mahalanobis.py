@@ -33,10 +33,10 @@ class KernelMahalanobis(EuclideanForm):
     support : array or CSR matrix of shape (s, d)
         The support points; for ``kernel="precomputed"`` the (s,) numbers of their columns in the
         kernel matrices that take the place of X, which need at least as many columns.
-    kernel : str or callable
+    kernel : str or callable, default="rbf"
         A name of `sklearn.metrics.pairwise.pairwise_kernels`, "precomputed", or a callable of two
         rows that returns a number (slow, and such a form cannot be saved).
-    kernel_params : dict, optional
+    kernel_params : dict, default=None
         Keywords for the kernel, such as ``{"gamma": 0.5}``.
 
     Attributes

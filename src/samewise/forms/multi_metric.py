@@ -30,9 +30,9 @@ class MultiMetric(Form):
     ----------
     components : array of shape (n_groups, r, d), or sequence of arrays of shape (r_g, d)
         The L_g. Maps with fewer rows than others get rows of zeros, which change no distance.
-    classes : array of shape (n_groups,), optional
+    classes : array of shape (n_groups,), default=None
         The label of each group. Give either classes or centers.
-    centers : array of shape (n_groups, d), optional
+    centers : array of shape (n_groups, d), default=None
         A row is of the group whose center is nearest by the Euclidean distance, of the smaller
         number where two are equally near.
 
@@ -98,7 +98,7 @@ class MultiMetric(Form):
         Parameters
         ----------
         Y : array or CSR matrix of shape (m, d)
-        labels : array of shape (m,), optional
+        labels : array of shape (m,), default=None
             The classes of the items; not looked at if the form has centers.
 
         Returns
@@ -147,9 +147,9 @@ class MultiMetric(Form):
         Parameters
         ----------
         X, Y : array or CSR matrix of shape (n, d)
-        groups : array of shape (n,), optional
+        groups : array of shape (n,), default=None
             The group of each row of Y, from `groups_of`; not needed if the form has centers.
-        squared : bool
+        squared : bool, default=False
             Give the squared distances.
 
         Returns
@@ -186,13 +186,13 @@ class MultiMetric(Form):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
-        Y : array or CSR matrix of shape (m, d), optional
+        Y : array or CSR matrix of shape (m, d), default=None
             X itself by default.
-        groups : array of shape (m,), optional
+        groups : array of shape (m,), default=None
             The group of each row of Y, from `groups_of`; not needed if the form has centers.
-        squared : bool
+        squared : bool, default=False
             Give the squared distances.
-        max_bytes : float
+        max_bytes : float, default=2**32
             The largest result that may be allocated; beyond it, a TooLargeError.
 
         Returns

@@ -31,10 +31,10 @@ def learning_curve(
     ----------
     learner : fitted learner
         With `history_`.
-    n_windows : int
-    label : str, optional
+    n_windows : int, default=40
+    label : str, default=None
         For a legend, with several learners on the same axes.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -74,12 +74,12 @@ def predictive_error_curve(
     ----------
     learner : fitted online learner
         With `history_`: PassiveAggressive, POLA, OASIS, the AROMAs, SiLA, GCosLA.
-    n_windows : int, optional
+    n_windows : int, default=None
         The error of each of so many stretches of the stream. By default the error over all
         examples so far, mistakes(t)/t, as in the study of passive–aggressive learners.
-    label : str, optional
+    label : str, default=None
         For a legend, with several learners on the same axes.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -125,10 +125,10 @@ def rank_curve(
         Updates made so far, `n_updates_`, ascending.
     forms : sequence of n Mahalanobis forms
         The `metric_` of the learner at each of these moments.
-    tol : float
-    label : str, optional
+    tol : float, default=1e-9
+    label : str, default=None
         For a legend, with several learners on the same axes.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------

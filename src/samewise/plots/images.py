@@ -52,10 +52,10 @@ def neighbor_grid(
     queries : array or CSR matrix of shape (m, d)
     y_queries : array of shape (m,)
     image_shape : (height, width) or (height, width, 3)
-    n_neighbors : int
-    titles : (str, str)
+    n_neighbors : int, default=3
+    titles : (str, str), default=("before", "after")
         What to call the two forms.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------

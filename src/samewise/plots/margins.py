@@ -40,10 +40,10 @@ def margin_histogram(
     ----------
     form, X, y, n_neighbors, base
         As for `samewise.margins`.
-    bins : int
-    label : str, optional
+    bins : int, default=40
+    label : str, default=None
         For the legend.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------

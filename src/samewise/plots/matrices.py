@@ -31,9 +31,9 @@ def spectrum(form: Form, *, label: str | None = None, ax: Axes | None = None) ->
     ----------
     form : Form
         With one matrix.
-    label : str, optional
+    label : str, default=None
         For a legend, with several forms on the same axes.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -76,9 +76,9 @@ def matrix_heatmap(
     ----------
     form : Form
         With one matrix.
-    feature_names : sequence of str, optional
+    feature_names : sequence of str, default=None
         Written along a square matrix of up to 40 features.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------

@@ -36,10 +36,10 @@ def pair_histograms(
         None is the Euclidean distance.
     pairs : Pairs
         Of both kinds. Each histogram shows shares of its own kind.
-    threshold : float, optional
+    threshold : float, default=None
         Drawn as a line. On the scale of closeness, as `Verifier.threshold_`.
-    bins : int
-    ax : matplotlib Axes, optional
+    bins : int, default=40
+    ax : matplotlib Axes, default=None
 
     Returns
     -------

@@ -40,7 +40,7 @@ def projection(form: Form | None, X: Matrix, y: ArrayLike, *, ax: Axes | None = 
     X : array or CSR matrix of shape (n, d)
     y : array of shape (n,)
         Class labels.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------
@@ -81,7 +81,7 @@ def class_ellipses(form: MultiMetric, X: Matrix, y: ArrayLike, *, ax: Axes | Non
     X : array or CSR matrix of shape (n, d)
     y : array of shape (n,)
         Class labels: those of the form, if it has a metric for each class.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------

@@ -25,7 +25,7 @@ def precision_curves(
     ----------
     precisions : mapping of names to mappings of k to precision
         As in `Measured.precision`: ``{m.name: m.precision for m in measured}``.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
 
     Returns
     -------

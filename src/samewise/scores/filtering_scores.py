@@ -144,7 +144,7 @@ def filtering_scores(
     ----------
     retrieved, relevant : boolean matrices of shape (n_documents, n_topics)
         The documents in the order of the stream.
-    alpha : float
+    alpha : float, default=0.5
         For `f_measure`.
     w1, w2, least : float
         For `linear_utility` and `scaled_utility`.
@@ -195,7 +195,7 @@ def filtering_evolution(
     ----------
     retrieved, relevant : boolean matrices of shape (n_documents, n_topics)
     every : int
-    cumulative : bool
+    cumulative : bool, default=True
         Of all documents up to there, or else of those since the scores before.
     options
         Those of `filtering_scores`.

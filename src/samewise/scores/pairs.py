@@ -61,7 +61,7 @@ def roc(closeness: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = No
         Larger is closer.
     y : array-like of shape (n_pairs,)
         +1 similar, −1 dissimilar; both kinds must be there.
-    sample_weight : array-like of shape (n_pairs,), optional
+    sample_weight : array-like of shape (n_pairs,), default=None
 
     Returns
     -------
@@ -101,7 +101,7 @@ def choose_threshold(
     closeness : array-like of shape (n_pairs,)
     y : array-like of shape (n_pairs,)
         +1 similar, −1 dissimilar.
-    criterion : {"accuracy", "balanced_accuracy", "f_beta", "far", "frr"}
+    criterion : {"accuracy", "balanced_accuracy", "f_beta", "far", "frr"}, default="accuracy"
         What to maximize: accuracy; the mean of true-accept and true-reject rate;
         F_β = (1+β²)·tp / ((1+β²)·tp + β²·fn + fp); "far": the true-accept rate while the
         false-accept rate is at most `rate`; "frr": the true-reject rate while the false-reject
@@ -110,7 +110,7 @@ def choose_threshold(
         For "f_beta": how much recall weighs against precision.
     rate : float, default=0.01
         For "far" and "frr", in [0, 1].
-    sample_weight : array-like of shape (n_pairs,), optional
+    sample_weight : array-like of shape (n_pairs,), default=None
 
     Returns
     -------

@@ -142,7 +142,7 @@ def ndcg(scores: ArrayLike, gains: ArrayLike, k: int | None = None) -> _Floats:
         Larger is better; infinities are allowed.
     gains : array-like of shape (n_queries, n_items)
         What each item is worth, ≥ 0.
-    k : int, optional
+    k : int, default=None
         1 ≤ k ≤ n_items; all items by default.
 
     Returns

@@ -27,7 +27,7 @@ class ClassIndex:
     X : array-like or CSR matrix of shape (n, d)
     labels : ndarray of shape (n,)
         Class numbers 0 … n_classes − 1; every class has a member.
-    groups : array of shape (n,), optional
+    groups : array of shape (n,), default=None
         For a `MultiMetric` with classes: the group of each row, from its `groups_of`.
 
     Examples

@@ -34,7 +34,7 @@ def hits_and_misses(
     labels : array of shape (n,)
         Class numbers 0 … n_classes − 1.
     k : int
-    queries : array of row numbers, optional
+    queries : array of row numbers, default=None
         The examples that are asked about; all, unless given.
     each_class : bool, default=False
         k misses from each other class, instead of k from all of them.

@@ -35,7 +35,7 @@ class Index:
         How a distance is searched: with a k-d tree in the form's embedding, or with blocked
         matrix products. Both give the same lists; "auto" takes the one expected to be faster.
         Sparse rows without a form, and similarities, are always searched in blocks.
-    groups : array of shape (n,), optional
+    groups : array of shape (n,), default=None
         For a `MultiMetric` with classes: the group of each row, from its `groups_of`.
 
     Notes

@@ -35,7 +35,7 @@ def margins(
         Class labels, of at least two classes.
     n_neighbors : int, default=1
         k.
-    base : Form, optional
+    base : Form, default=None
         Under which targets and impostors are found. By default it is the form itself: with k = 1
         a margin is then positive exactly where the nearest neighbor has the right label. Learners
         that keep the neighbors of a base similarity reach their margins under that one.

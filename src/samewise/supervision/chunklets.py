@@ -69,7 +69,7 @@ def draw_chunklets(
     labels : array of class numbers from 0
     n_chunklets, chunk_size : int
     random : RandomState
-    stacklevel : int
+    stacklevel : int, default=2
         For the warning.
 
     Examples

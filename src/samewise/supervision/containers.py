@@ -36,7 +36,7 @@ class Pairs:
         Row numbers of the two members of each pair.
     y : array of shape (n_pairs,)
         +1 for similar, −1 for dissimilar.
-    sample_weight : array of shape (n_pairs,), optional
+    sample_weight : array of shape (n_pairs,), default=None
         How much each pair counts. A learner multiplies the cost of the pair's slack (its C) with
         it; a pair of weight 0 is passed over.
 
@@ -126,26 +126,26 @@ class Pairs:
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Class labels of any kind.
-        n_pairs : int, optional
+        n_pairs : int, default=None
             How many; unless said, 20 per example and at most 100 000. Pairs are distinct; where
             fewer exist than were asked for, all of them are taken, with a warning.
-        strategy : {"balanced", "random", "nearest"}
+        strategy : {"balanced", "random", "nearest"}, default="balanced"
             "balanced": half similar, half dissimilar. "random": uniformly from all pairs.
             "nearest": for each example its `n_neighbors` nearest of its own class and as many
             of the others, in the order of the examples; `n_pairs` then keeps a
             random part.
-        n_neighbors : int
+        n_neighbors : int, default=5
             For "nearest": neighbors of each kind.
-        form : Form, optional
+        form : Form, default=None
             For "nearest": what near means. Euclidean unless given.
-        merge_duplicates : bool
+        merge_duplicates : bool, default=False
             Take identical examples of one class as one, with their joint weight, and draw in an
             order that depends on the examples' values only: then neither repeating examples
             instead of weighting them nor reordering them makes a difference. Learners that are
             given labels draw so.
-        sample_weight : array of shape (n_samples,), optional
+        sample_weight : array of shape (n_samples,), default=None
             A pair's weight is the product of its members' weights, scaled to mean 1.
-        random_state : int, RandomState or None
+        random_state : int, RandomState instance or None, default=None
 
         Examples
         --------
@@ -191,7 +191,7 @@ class Pairs:
         grades : sparse matrix of shape (n_rows, n_rows)
             Its stored entries are the judgments (a stored 0 is "not relevant"); what is not stored
             was not judged.
-        relevant : float
+        relevant : float, default=1.0
             The lowest grade that means "the same".
 
         Examples
@@ -218,9 +218,9 @@ class Triplets:
         The anchors (queries) and, unless `items` is given, the items as well.
     anchor, positive, negative : integer arrays of shape (n_triplets,)
         Row numbers: anchors in X; positives and negatives in `items` (or X).
-    items : array or CSR matrix of shape (n_items, n_item_features), optional
+    items : array or CSR matrix of shape (n_items, n_item_features), default=None
         A second matrix, whose number of features may differ from that of X.
-    sample_weight : array of shape (n_triplets,), optional
+    sample_weight : array of shape (n_triplets,), default=None
 
     Examples
     --------
@@ -314,21 +314,21 @@ class Triplets:
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-        n_triplets : int, optional
+        n_triplets : int, default=None
             How many, drawn with replacement; unless said, 20 per example and at most 100 000.
-        negatives : {"random", "semi-hard"} or float
+        negatives : {"random", "semi-hard"} or float, default="random"
             "semi-hard": of the candidates that are less close to the anchor than the positive is,
             the closest; if there are none, the least close candidate. The candidates are the
             members of other classes among 256 examples drawn for every 128 triplets; should there
             be none, the random negative stays. A number from 0 to 1: that part of the negatives is
             semi-hard, the rest random. Anchors and positives do not depend on it.
-        form : Form, optional
+        form : Form, default=None
             What close means for "semi-hard". The dot product unless given.
-        merge_duplicates : bool
+        merge_duplicates : bool, default=False
             As for `Pairs.from_labels`.
-        sample_weight : array of shape (n_samples,), optional
+        sample_weight : array of shape (n_samples,), default=None
             A triplet's weight is the product of its members' weights, scaled to mean 1.
-        random_state : int, RandomState or None
+        random_state : int, RandomState instance or None, default=None
 
         Examples
         --------
@@ -389,11 +389,11 @@ class Triplets:
         grades : array or sparse matrix of shape (n_queries, n_items)
             Relevance of each item to each query. In a sparse matrix, items that are not stored
             have grade 0.
-        n_triplets : int, optional
+        n_triplets : int, default=None
             How many, drawn with replacement; unless said, 20 per query and at most 100 000. The
             query and the positive are uniform over the (query, item) entries of a positive grade,
             the negative uniform over the items of a lower grade for that query.
-        random_state : int, RandomState or None
+        random_state : int, RandomState instance or None, default=None
 
         Examples
         --------
