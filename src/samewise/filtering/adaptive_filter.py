@@ -78,7 +78,7 @@ class AdaptiveFilter(Filter):
     def _compared(self, raw: Rows) -> tuple[Rows, Any]:
         """Documents as items, and their s₁ with each topic."""
         items = self._comparison.items(self._vectors.weigh(raw))
-        return items, sparse_rows.tables(*items.parts, *self._columns, len(self.topics_))
+        return items, sparse_rows.tables(items.parts, self._columns, len(self.topics_))
 
     def _go_through(
         self,
@@ -144,7 +144,7 @@ class AdaptiveFilter(Filter):
         rows = start + np.flatnonzero(self._most(s1[start:]) >= limit)
         held, vocabulary = self._held[i].queries, self._held[i].vocabulary
         place, sim = sparse_rows.first_above(
-            rows, s1, *items.parts, *held.parts, self.alpha, limit, strict, vocabulary, self._work
+            rows, s1, items.parts, held.parts, self.alpha, limit, strict, vocabulary, self._work
         )
         return (int(rows[place]), sim) if place < len(rows) else (len(s1), 0.0)
 

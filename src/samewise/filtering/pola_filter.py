@@ -127,11 +127,10 @@ class PolaFilter(SupervisedFilter):
         if engine is None:
             return 0, LEAST_B
         store: Any = engine.store
-        given: Any = (*self._units[i].parts, store.lower)
+        rows = self._units[i].parts
         if self._squares[i] is None:
-            self._squares[i] = sparse_rows.quadratics(*given)
-        given = (*self._units[i].parts, self._squares[i], x.indices, x.data, store.lower)
-        place, distance = sparse_rows.nearest(*given)
+            self._squares[i] = sparse_rows.quadratics(rows, store.lower)
+        place, distance = sparse_rows.nearest(rows, self._squares[i], x.parts, store.lower)
         return place, engine.b - distance
 
     def _margins(self, raw: Rows, unit: Rows) -> list[float]:

@@ -88,7 +88,7 @@ class Rows:
 
     def dots(self, other: Rows, work: Any) -> NDArray[np.float64]:
         """The product of each row with the one row `other`; `work` has a zero per feature."""
-        return sparse_rows.dots(*self.parts, other.indices, other.data, work)
+        return sparse_rows.dots(self.parts, other.parts, work)
 
     def csr(self) -> Any:
         """The same rows for SciPy."""

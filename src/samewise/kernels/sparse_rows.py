@@ -1,13 +1,13 @@
 """Products of sparse rows, one term after the other: the same bits in whatever blocks they come.
 
-Rows are three arrays as in CSR: indptr (int64), indices (int32, ascending in each row) and data
-(float64). Every sum goes through the terms in ascending order, so that a product is the same
+Rows are three arrays as in CSR, in one tuple: indptr (int64), indices (int32, ascending in each row)
+and data (float64). Every sum goes through the terms in ascending order, so that a product is the same
 number whether a row is compared alone or among others.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 __all__ = ["dots", "first_above", "nearest", "quadratics", "tables", "to_unit"]
 
 _Floats = NDArray[np.float64]
+# A plain tuple: numba takes a named one only after a slow look at its class.
+_Rows: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32], _Floats]
 _TABLE = 4096
 # What rounding may add to the length of a vector, relative to it.
 _ROUNDING = 1 + 1e-9
 
 
 @njit(cache=True, nogil=True)
-def to_unit(indptr: Any, data: _Floats) -> None:
+def to_unit(indptr: NDArray[np.int64], data: _Floats) -> None:
     """Divide each row by its length, in place; a zero row stays zero."""
     for i in range(len(indptr) - 1):
         total = 0.0
@@ -35,10 +37,13 @@ def to_unit(indptr: Any, data: _Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def dots(
-    indptr: Any, indices: Any, data: _Floats, q_indices: Any, q_data: _Floats, work: _Floats
-) -> _Floats:
-    """x_i·q for every row i. `work` has a zero for each feature, and has them again afterwards."""
+def dots(rows: _Rows, one: _Rows, work: _Floats) -> _Floats:
+    """x_i·q for every row x_i and the one row q.
+
+    `work` has a zero for each feature, and has them again afterwards.
+    """
+    indptr, indices, data = rows
+    _, q_indices, q_data = one
     out = np.zeros(len(indptr) - 1)
     for k in range(len(q_indices)):
         work[q_indices[k]] = q_data[k]
@@ -53,10 +58,10 @@ def dots(
 
 
 @njit(cache=True, nogil=True)
-def tables(
-    indptr: Any, indices: Any, data: _Floats, t_indptr: Any, t_rows: Any, t_data: _Floats, n: int
-) -> _Floats:
-    """x_i·t_j for every row i and each of n others, which are given by columns (CSC)."""
+def tables(rows: _Rows, columns: _Rows, n: int) -> _Floats:
+    """x_i·t_j for every row x_i and each of n others t_j, which are given by columns (CSC)."""
+    indptr, indices, data = rows
+    t_indptr, t_rows, t_data = columns
     out = np.zeros((len(indptr) - 1, n))
     for i in range(len(indptr) - 1):
         for k in range(indptr[i], indptr[i + 1]):
@@ -68,33 +73,32 @@ def tables(
 
 @njit(cache=True, nogil=True)
 def first_above(
-    rows: Any,
+    places: NDArray[np.int64],
     s1: _Floats,
-    indptr: Any,
-    indices: Any,
-    data: _Floats,
-    d_indptr: Any,
-    d_indices: Any,
-    d_data: _Floats,
+    rows: _Rows,
+    documents: _Rows,
     alpha: float,
     limit: float,
     strict: bool,
     vocabulary: NDArray[np.uint8],
     work: _Floats,
 ) -> tuple[int, float]:
-    """The first of some rows with α s₁ + (1 − α) max_d x·d above a limit, and that value.
+    """The first of some rows x with α s₁ + (1 − α) max_d x·d above a limit, and that value.
 
     Parameters
     ----------
-    rows : integer array
-        Which rows to look at, in this order.
+    places : integer array
+        The rows to look at, in this order.
     s1 : array of shape (n_rows,)
-    indptr, indices, data
+        s₁ of each row.
+    rows : tuple of three arrays
         The rows x.
-    d_indptr, d_indices, d_data
+    documents : tuple of three arrays
         The rows d, at least one.
+    alpha, limit : float
+        The weight of s₁, and the limit.
     strict : bool
-        Above the limit, or else at least the limit.
+        Whether the value must be above the limit, or only at least the limit.
     vocabulary : array of shape (n_features,) or (0,)
         Not zero for the terms of the rows d, if these are of unit length: then x·d is at most the
         length of x on these terms, and rows for which that is too small are passed over.
@@ -103,12 +107,15 @@ def first_above(
 
     Returns
     -------
-    position in `rows` (their number, if there is none) and value
+    position, value : int and float
+        The position in `places` (their number, if there is none) and the value.
     """
+    indptr, indices, data = rows
+    d_indptr, d_indices, d_data = documents
     # Most terms of d are not in x: a small table, which stays in the cache, says so.
     marked = np.zeros(_TABLE, dtype=np.uint8)
-    for p in range(len(rows)):
-        i = rows[p]
+    for p in range(len(places)):
+        i = places[p]
         if len(vocabulary):
             total = 0.0
             for k in range(indptr[i], indptr[i + 1]):
@@ -133,12 +140,13 @@ def first_above(
         value = alpha * s1[i] + (1.0 - alpha) * best
         if value > limit or (not strict and value == limit):
             return p, value
-    return len(rows), 0.0
+    return len(places), 0.0
 
 
 @njit(cache=True, nogil=True)
-def quadratics(indptr: Any, indices: Any, data: _Floats, T: _Floats) -> _Floats:
-    """x_iᵀMx_i for every row i; the symmetric M stands in the lower triangle of T."""
+def quadratics(rows: _Rows, T: _Floats) -> _Floats:
+    """x_iᵀMx_i for every row x_i; the symmetric M stands in the lower triangle of T."""
+    indptr, indices, data = rows
     out = np.zeros(len(indptr) - 1)
     for i in range(len(out)):
         total = 0.0
@@ -152,19 +160,14 @@ def quadratics(indptr: Any, indices: Any, data: _Floats, T: _Floats) -> _Floats:
 
 
 @njit(cache=True, nogil=True)
-def nearest(
-    indptr: Any,
-    indices: Any,
-    data: _Floats,
-    squares: _Floats,
-    x_indices: Any,
-    x_data: _Floats,
-    T: _Floats,
-) -> tuple[int, float]:
-    """The first row r with the smallest (x − r)ᵀM(x − r), and that value, at least 0.
+def nearest(rows: _Rows, squares: _Floats, one: _Rows, T: _Floats) -> tuple[int, float]:
+    """The first row r with the smallest (x − r)ᵀM(x − r) to the one row x, and that value.
 
-    `squares` are the rᵀMr; M stands in the lower triangle of T. There must be a row.
+    The value is at least 0. `squares` are the rᵀMr; M stands in the lower triangle of T. There must
+    be a row.
     """
+    indptr, indices, data = rows
+    _, x_indices, x_data = one
     Mx = np.zeros(len(T))
     for j in range(len(T)):
         total = 0.0

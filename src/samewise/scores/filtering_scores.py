@@ -9,8 +9,9 @@ For each topic the documents of a stream are counted:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +32,18 @@ __all__ = [
 _Floats = NDArray[np.float64]
 
 
+class _Weights(NamedTuple):
+    """What the scores depend on; see `filtering_scores`."""
+
+    alpha: float = 0.5
+    w1: float = 1.0
+    w2: float = 0.5
+    least: float = -0.5
+    c_miss: float = 10.0
+    c_false: float = 0.1
+    p_topic: float = 0.001
+
+
 @dataclass(frozen=True, eq=False)
 class FilteringScores:
     """Scores of a filter.
@@ -38,6 +51,7 @@ class FilteringScores:
     Attributes
     ----------
     n_documents : int
+        Documents counted.
     micro : dict of str to float
         Of all topics' documents counted together.
     macro : dict of str to float
@@ -61,6 +75,7 @@ class FilteringTally:
     Parameters
     ----------
     n_topics : int
+        Topics of the stream.
 
     Examples
     --------
@@ -78,14 +93,16 @@ class FilteringTally:
         self._rank = np.zeros(n_topics)
 
     def add(self, retrieved: ArrayLike, relevant: ArrayLike) -> None:
-        """Count some documents: boolean matrices with a row for each, a column for each topic."""
+        """Count some documents.
+
+        Parameters
+        ----------
+        retrieved, relevant : boolean matrices of shape (n_documents, n_topics)
+            The next documents of the stream, in order.
+        """
         got, wanted = np.asarray(retrieved), np.asarray(relevant)
         shape = (len(got), len(self.a))
-        if (
-            got.dtype != np.bool_
-            or wanted.dtype != np.bool_
-            or not got.shape == wanted.shape == shape
-        ):
+        if {got.dtype, wanted.dtype} != {np.dtype(bool)} or not got.shape == wanted.shape == shape:
             raise InvalidInputError(
                 "retrieved and relevant must be boolean matrices with a row for each document and "
                 f"a column for each of {len(self.a)} topics. Got {got.dtype} of shape {got.shape} "
@@ -104,21 +121,29 @@ class FilteringTally:
         self.n_documents += shape[0]
 
     def scores(self, **options: Any) -> FilteringScores:
-        """The scores so far; the options are those of `filtering_scores`."""
+        """The scores so far.
+
+        Parameters
+        ----------
+        **options : float
+            Those of `filtering_scores`.
+
+        Returns
+        -------
+        FilteringScores
+        """
+        weights = _Weights(**options)
         counts = self.a, self.b, self.c, self.d
         known = self.a + self.c > 0
-        topics = {
-            name: np.where(known, values, np.nan)
-            for name, values in _scores(*counts, **options).items()
-        }
         rank = np.where(self._rank > 0, self._rank, np.inf)
-        topics["anticipation"] = np.where(known, 1 / rank, np.nan)
+        each = {**_scores(counts, weights), "anticipation": 1 / rank}
+        topics = {name: np.where(known, values, np.nan) for name, values in each.items()}
         macro = {
             name: float(np.mean(values[known])) if known.any() else np.nan
             for name, values in topics.items()
         }
-        sums = [np.array([counted.sum()]) for counted in counts]
-        micro = {name: float(values[0]) for name, values in _scores(*sums, **options).items()}
+        together = _scores([np.array([counted.sum()]) for counted in counts], weights)
+        micro = {name: float(values[0]) for name, values in together.items()}
         return FilteringScores(self.n_documents, micro, macro, topics)
 
 
@@ -145,11 +170,19 @@ def filtering_scores(
     retrieved, relevant : boolean matrices of shape (n_documents, n_topics)
         The documents in the order of the stream.
     alpha : float, default=0.5
-        For `f_measure`.
-    w1, w2, least : float
-        For `linear_utility` and `scaled_utility`.
-    c_miss, c_false, p_topic : float
-        For `detection_cost`.
+        The weight of precision against recall, see `f_measure`.
+    w1 : float, default=1.0
+        What a relevant document is worth, see `linear_utility`.
+    w2 : float, default=0.5
+        What a document that is not relevant costs, see `linear_utility`.
+    least : float, default=-0.5
+        The least share of the largest utility that is told apart, see `scaled_utility`.
+    c_miss : float, default=10.0
+        The cost of missing a relevant document, see `detection_cost`.
+    c_false : float, default=0.1
+        The cost of retrieving a document that is not relevant, see `detection_cost`.
+    p_topic : float, default=0.001
+        The assumed share of relevant documents, see `detection_cost`.
 
     Returns
     -------
@@ -170,15 +203,8 @@ def filtering_scores(
     """
     tally = _tally_of(retrieved)
     tally.add(retrieved, relevant)
-    return tally.scores(
-        alpha=alpha,
-        w1=w1,
-        w2=w2,
-        least=least,
-        c_miss=c_miss,
-        c_false=c_false,
-        p_topic=p_topic,
-    )
+    options = {"alpha": alpha, "w1": w1, "w2": w2, "least": least}
+    return tally.scores(**options, c_miss=c_miss, c_false=c_false, p_topic=p_topic)
 
 
 def filtering_evolution(
@@ -194,15 +220,19 @@ def filtering_evolution(
     Parameters
     ----------
     retrieved, relevant : boolean matrices of shape (n_documents, n_topics)
+        The documents in the order of the stream.
     every : int
+        Documents between two scores.
     cumulative : bool, default=True
-        Of all documents up to there, or else of those since the scores before.
-    options
+        Whether the scores are those of all documents so far, or only of the documents since the
+        scores before.
+    **options : float
         Those of `filtering_scores`.
 
     Returns
     -------
     list of FilteringScores
+        In the order of the stream.
 
     Examples
     --------
@@ -229,6 +259,18 @@ def filtering_evolution(
 def f_measure(precision: ArrayLike, recall: ArrayLike, alpha: float = 0.5) -> _Floats:
     """F_α = 1/(α/P + (1 − α)/R), 0 where P or R is.
 
+    Parameters
+    ----------
+    precision, recall : array-like
+        P and R.
+    alpha : float, default=0.5
+        The weight of precision against recall, from 0 to 1.
+
+    Returns
+    -------
+    array
+        F of each pair.
+
     Examples
     --------
     >>> from samewise.scores import f_measure
@@ -245,6 +287,20 @@ def f_measure(precision: ArrayLike, recall: ArrayLike, alpha: float = 0.5) -> _F
 def linear_utility(a: ArrayLike, b: ArrayLike, w1: float = 1.0, w2: float = 0.5) -> _Floats:
     """u = w₁a − w₂b.
 
+    Parameters
+    ----------
+    a, b : array-like
+        Retrieved documents that are relevant, and that are not.
+    w1 : float, default=1.0
+        What a relevant document is worth.
+    w2 : float, default=0.5
+        What a document that is not relevant costs.
+
+    Returns
+    -------
+    array
+        The utility of each topic.
+
     Examples
     --------
     >>> from samewise.scores import linear_utility
@@ -255,17 +311,29 @@ def linear_utility(a: ArrayLike, b: ArrayLike, w1: float = 1.0, w2: float = 0.5)
 
 
 def scaled_utility(
-    a: ArrayLike,
-    b: ArrayLike,
-    c: ArrayLike,
-    w1: float = 1.0,
-    w2: float = 0.5,
-    least: float = -0.5,
+    a: ArrayLike, b: ArrayLike, c: ArrayLike, w1: float = 1.0, w2: float = 0.5, least: float = -0.5
 ) -> _Floats:
     """(max(u/u_max, u_min) − u_min)/(1 − u_min) with u_max = w₁(a + c): from 0 to 1.
 
-    `least` is u_min, below which a user would not look any more; a filter that retrieves nothing
-    has −u_min/(1 − u_min). NaN where a + c = 0.
+    A filter that retrieves nothing has −u_min/(1 − u_min).
+
+    Parameters
+    ----------
+    a, b : array-like
+        Retrieved documents that are relevant, and that are not.
+    c : array-like
+        Relevant documents that were not retrieved.
+    w1 : float, default=1.0
+        What a relevant document is worth.
+    w2 : float, default=0.5
+        What a document that is not relevant costs.
+    least : float, default=-0.5
+        u_min, below which a user would not look any more.
+
+    Returns
+    -------
+    array
+        The scaled utility of each topic; NaN where a + c = 0.
 
     Examples
     --------
@@ -294,6 +362,24 @@ def detection_cost(
     With P_miss = c/(a + c) and P_false = b/(b + d). The thesis prints × between the two terms;
     the cost is their sum.
 
+    Parameters
+    ----------
+    a, b : array-like
+        Retrieved documents that are relevant, and that are not.
+    c, d : array-like
+        Documents that were not retrieved, relevant and not.
+    c_miss : float, default=10.0
+        The cost of missing a relevant document.
+    c_false : float, default=0.1
+        The cost of retrieving a document that is not relevant.
+    p_topic : float, default=0.001
+        The assumed share of relevant documents.
+
+    Returns
+    -------
+    array
+        The cost of each topic.
+
     Examples
     --------
     >>> from samewise.scores import detection_cost
@@ -305,20 +391,9 @@ def detection_cost(
     return c_miss * miss * p_topic + c_false * false * (1 - p_topic)
 
 
-def _scores(
-    a: _Floats,
-    b: _Floats,
-    c: _Floats,
-    d: _Floats,
-    *,
-    alpha: float = 0.5,
-    w1: float = 1.0,
-    w2: float = 0.5,
-    least: float = -0.5,
-    c_miss: float = 10.0,
-    c_false: float = 0.1,
-    p_topic: float = 0.001,
-) -> dict[str, _Floats]:
+def _scores(counts: Sequence[_Floats], weights: _Weights) -> dict[str, _Floats]:
+    a, b, c, d = counts
+    alpha, w1, w2, least, *costs = weights
     precision, recall = _ratio(a, a + b), _ratio(a, a + c)
     return {
         "precision": precision,
@@ -326,7 +401,7 @@ def _scores(
         "f": f_measure(precision, recall, alpha),
         "utility": linear_utility(a, b, w1, w2),
         "scaled_utility": scaled_utility(a, b, c, w1, w2, least),
-        "detection_cost": detection_cost(a, b, c, d, c_miss, c_false, p_topic),
+        "detection_cost": detection_cost(a, b, c, d, *costs),
         "balanced_error": (_ratio(c, a + c) + _ratio(b, b + d)) / 2,
     }
 
