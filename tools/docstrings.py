@@ -60,7 +60,7 @@ IDIOMS = {
 }
 """What does not occur in a text, and what is usual instead."""
 RETURNING = ("fit", "partial_fit", "transform")
-REFERENCE = re.compile(r"\bAs (for|in|of) `")
+REFERENCE = re.compile(r"\bAs (for|of) `")
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,7 @@ class Model:
     --------
     >>> import pathlib, tempfile
     >>> import numpy as np
-    >>> from samewise.forms import Mahalanobis
-    >>> from samewise.model import Model
+    >>> from samewise import Mahalanobis, Model
     >>> model = Model(Mahalanobis.identity(1), ("cm",), scale=np.array([2.0]), mean=np.array([1.0]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "model.sw"

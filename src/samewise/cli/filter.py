@@ -317,7 +317,7 @@ def _pyplot() -> Any:
     try:
         import matplotlib
     except ImportError as error:
-        raise ImportError("--plot needs matplotlib: pip install 'samewise[plots]'") from error
+        raise ImportError("--plot needs matplotlib: pip install 'samewise[plots]'.") from error
     matplotlib.use("Agg")
     import matplotlib.pyplot as pyplot
 

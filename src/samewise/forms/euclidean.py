@@ -19,7 +19,7 @@ class EuclideanForm(Form):
 
     Examples
     --------
-    >>> from samewise.forms import Mahalanobis
+    >>> from samewise import Mahalanobis
     >>> isinstance(Mahalanobis.identity(2), EuclideanForm)
     True
     """
@@ -49,7 +49,7 @@ class EuclideanForm(Form):
 
         Examples
         --------
-        >>> from samewise.forms import Mahalanobis
+        >>> from samewise import Mahalanobis
         >>> Mahalanobis.identity(2).pairs([[0.0, 0.0]], [[3.0, 4.0]], squared=True)
         array([25.])
         """
@@ -85,7 +85,7 @@ class EuclideanForm(Form):
 
         Examples
         --------
-        >>> from samewise.forms import Mahalanobis
+        >>> from samewise import Mahalanobis
         >>> Mahalanobis.identity(1).cross([[0.0], [2.0]])
         array([[0., 2.],
                [2., 0.]])

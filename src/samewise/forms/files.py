@@ -27,7 +27,7 @@ def save_form(form: Form, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from samewise.forms import Bilinear
+    >>> from samewise import Bilinear
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "metric.samewise"
     ...     save_form(Bilinear([[1.0, 2.0]]), path)
@@ -67,7 +67,7 @@ def load(path: str | os.PathLike[str]) -> Form:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from samewise.forms import Mahalanobis
+    >>> from samewise import Mahalanobis
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "metric.samewise"
     ...     Mahalanobis([[4.0]]).save(path)

@@ -38,7 +38,7 @@ class Form(Frozen, ABC):
 
     Examples
     --------
-    >>> from samewise.forms import Bilinear, Mahalanobis
+    >>> from samewise import Bilinear, Mahalanobis
     >>> X, Y = [[0.0, 0.0]], [[3.0, 4.0]]
     >>> Mahalanobis.identity(2).pair_closeness(X, Y), Bilinear([[1, 0], [0, 1]]).pairs(Y, Y)
     (array([-5.]), array([25.]))
@@ -102,7 +102,7 @@ class Form(Frozen, ABC):
 
         Examples
         --------
-        >>> from samewise.forms import Bilinear
+        >>> from samewise import Bilinear
         >>> Bilinear([[2.0, 0.0], [0.0, 1.0]]).pairs([[1.0, 1.0]], [[1.0, 3.0]])
         array([5.])
         """
@@ -125,7 +125,7 @@ class Form(Frozen, ABC):
 
         Examples
         --------
-        >>> from samewise.forms import Bilinear
+        >>> from samewise import Bilinear
         >>> Bilinear([[1.0, 0.0], [0.0, 1.0]]).cross([[1.0, 1.0], [0.0, 2.0]])
         array([[2., 2.],
                [2., 4.]])
@@ -139,7 +139,7 @@ class Form(Frozen, ABC):
 
         Examples
         --------
-        >>> from samewise.forms import Mahalanobis
+        >>> from samewise import Mahalanobis
         >>> Mahalanobis.identity(1).closeness([[0.0], [2.0]], [[1.0], [5.0]])
         array([[-1., -5.],
                [-1., -3.]])
@@ -151,7 +151,7 @@ class Form(Frozen, ABC):
 
         Examples
         --------
-        >>> from samewise.forms import Mahalanobis
+        >>> from samewise import Mahalanobis
         >>> Mahalanobis.identity(1).pair_closeness([[0.0], [2.0]], [[1.0], [5.0]])
         array([-1., -3.])
         """
@@ -177,7 +177,7 @@ class Form(Frozen, ABC):
 
         Examples
         --------
-        >>> from samewise.forms import Mahalanobis
+        >>> from samewise import Mahalanobis
         >>> for rows, block in Mahalanobis.identity(1).blocks([[0.0], [2.0]], block_bytes=16):
         ...     print(rows.start, block)
         0 [[ 0. -2.]]
@@ -192,7 +192,8 @@ class Form(Frozen, ABC):
         Examples
         --------
         >>> import pathlib, tempfile
-        >>> from samewise.forms import Mahalanobis, load
+        >>> from samewise import Mahalanobis
+        >>> from samewise.forms import load
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder) / "metric.samewise"
         ...     Mahalanobis.identity(2).save(path)

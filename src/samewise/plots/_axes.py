@@ -1,4 +1,4 @@
-"""Where to draw, and how things are told apart without color."""
+"""Where to draw, and how lines differ without color."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def axes_for(ax: Axes | None) -> Axes:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ImportError("samewise.plots needs matplotlib: pip install 'samewise[plots]'") from (
+        raise ImportError("samewise.plots needs matplotlib: pip install 'samewise[plots]'.") from (
             error
         )
     return pyplot.gca()

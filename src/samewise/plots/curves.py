@@ -32,13 +32,16 @@ def learning_curve(
     learner : fitted learner
         With `history_`.
     n_windows : int, default=40
+        Stretches of the stream; only for online learners.
     label : str, default=None
         For a legend, with several learners on the same axes.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     Examples
     --------
@@ -80,10 +83,12 @@ def predictive_error_curve(
     label : str, default=None
         For a legend, with several learners on the same axes.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     Examples
     --------
@@ -126,13 +131,16 @@ def rank_curve(
     forms : sequence of n Mahalanobis forms
         The `metric_` of the learner at each of these moments.
     tol : float, default=1e-9
+        Eigenvalues above `tol` times the largest count.
     label : str, default=None
         For a legend, with several learners on the same axes.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     Examples
     --------

@@ -50,16 +50,22 @@ def neighbor_grid(
     y : array of shape (n,)
         Their labels.
     queries : array or CSR matrix of shape (m, d)
+        The images whose neighbors are shown, flattened.
     y_queries : array of shape (m,)
+        Their labels.
     image_shape : (height, width) or (height, width, 3)
+        Shape of one image.
     n_neighbors : int, default=3
+        Neighbors of each query under each form.
     titles : (str, str), default=("before", "after")
         What to call the two forms.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     References
     ----------

@@ -38,16 +38,27 @@ def margin_histogram(
 
     Parameters
     ----------
-    form, X, y, n_neighbors, base
-        As for `samewise.margins`.
+    form : Form or None
+        The metric; None is the Euclidean distance.
+    X : array or CSR matrix of shape (n, d)
+        Examples, one row each.
+    y : array of shape (n,)
+        Class labels.
+    n_neighbors : int, default=1
+        Neighbors of the own class, and as many of other classes, whose closeness is compared.
+    base : Form, default=None
+        The form under which these neighbors are found; `form` itself by default.
     bins : int, default=40
+        Number of bars.
     label : str, default=None
         For the legend.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     References
     ----------

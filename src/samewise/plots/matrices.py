@@ -34,10 +34,12 @@ def spectrum(form: Form, *, label: str | None = None, ax: Axes | None = None) ->
     label : str, default=None
         For a legend, with several forms on the same axes.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     Examples
     --------
@@ -79,10 +81,12 @@ def matrix_heatmap(
     feature_names : sequence of str, default=None
         Written along a square matrix of up to 40 features.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     Examples
     --------
@@ -135,7 +139,7 @@ def _matrix(form: Form) -> Array:
     if isinstance(form, MultiMetric):
         raise InvalidInputError(
             "A MultiMetric has a matrix for each group; draw those of form.metric_of(0), "
-            "form.metric_of(1), …"
+            "form.metric_of(1), and so on."
         )
     if matrix is not None:
         return np.asarray(matrix)

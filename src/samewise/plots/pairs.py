@@ -39,11 +39,14 @@ def pair_histograms(
     threshold : float, default=None
         Drawn as a line. On the scale of closeness, as `Verifier.threshold_`.
     bins : int, default=40
+        Number of bars of each histogram.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     Examples
     --------

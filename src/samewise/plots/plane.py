@@ -38,13 +38,16 @@ def projection(form: Form | None, X: Matrix, y: ArrayLike, *, ax: Axes | None = 
         With `embed`: a Mahalanobis distance, also of a kernel, or a generalized cosine. None is
         the Euclidean distance, and the picture PCA's.
     X : array or CSR matrix of shape (n, d)
+        Examples, one row each.
     y : array of shape (n,)
         Class labels.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     Examples
     --------
@@ -78,14 +81,18 @@ def class_ellipses(form: MultiMetric, X: Matrix, y: ArrayLike, *, ax: Axes | Non
     Parameters
     ----------
     form : MultiMetric
+        The local metrics.
     X : array or CSR matrix of shape (n, d)
+        Examples, one row each.
     y : array of shape (n,)
         Class labels: those of the form, if it has a metric for each class.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     References
     ----------

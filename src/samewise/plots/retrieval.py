@@ -26,10 +26,12 @@ def precision_curves(
     precisions : mapping of names to mappings of k to precision
         As in `Measured.precision`: ``{m.name: m.precision for m in measured}``.
     ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn on.
 
     Examples
     --------

@@ -268,7 +268,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ImportError("A report needs matplotlib: pip install 'samewise[plots]'") from error
+        raise ImportError("A report needs matplotlib: pip install 'samewise[plots]'.") from error
 
 
 def _svg(draw: Callable[..., object], size: tuple[float, float]) -> str:

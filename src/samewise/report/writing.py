@@ -121,8 +121,7 @@ def write_report(
     --------
     >>> import pathlib, tempfile
     >>> from sklearn.datasets import load_wine
-    >>> from samewise import LDA
-    >>> from samewise.report import write_report
+    >>> from samewise import LDA, write_report
     >>> X, y = load_wine(return_X_y=True)
     >>> learner = LDA().fit(X[::2], y[::2])
     >>> with tempfile.TemporaryDirectory() as folder:

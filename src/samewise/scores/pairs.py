@@ -62,10 +62,12 @@ def roc(closeness: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = No
     y : array-like of shape (n_pairs,)
         +1 similar, −1 dissimilar; both kinds must be there.
     sample_weight : array-like of shape (n_pairs,), default=None
+        Weight of each pair; all equal by default.
 
     Returns
     -------
     Roc
+        Rates and thresholds, and the area under the curve.
 
     Examples
     --------
@@ -99,6 +101,7 @@ def choose_threshold(
     Parameters
     ----------
     closeness : array-like of shape (n_pairs,)
+        Closeness of each pair; larger is closer.
     y : array-like of shape (n_pairs,)
         +1 similar, −1 dissimilar.
     criterion : {"accuracy", "balanced_accuracy", "f_beta", "far", "frr"}, default="accuracy"
@@ -111,6 +114,7 @@ def choose_threshold(
     rate : float, default=0.01
         For "far" and "frr", in [0, 1].
     sample_weight : array-like of shape (n_pairs,), default=None
+        Weight of each pair; all equal by default.
 
     Returns
     -------
@@ -138,6 +142,22 @@ def verification_error(
 ) -> float:
     """Fraction of pairs on the wrong side: similar below the threshold, dissimilar at or above.
 
+    Parameters
+    ----------
+    closeness : array-like of shape (n_pairs,)
+        Closeness of each pair; larger is closer.
+    y : array-like of shape (n_pairs,)
+        +1 similar, −1 dissimilar.
+    threshold : float
+        A pair is accepted as similar when its closeness is at least this.
+    sample_weight : array-like of shape (n_pairs,), default=None
+        Weight of each pair; all equal by default.
+
+    Returns
+    -------
+    float
+        The (weighted) fraction of pairs that are judged wrongly.
+
     Examples
     --------
     >>> from samewise.scores import verification_error
@@ -155,6 +175,22 @@ def balanced_error(
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Mean of the false-accept and the false-reject rate.
+
+    Parameters
+    ----------
+    closeness : array-like of shape (n_pairs,)
+        Closeness of each pair; larger is closer.
+    y : array-like of shape (n_pairs,)
+        +1 similar, −1 dissimilar; both kinds must occur.
+    threshold : float
+        A pair is accepted as similar when its closeness is at least this.
+    sample_weight : array-like of shape (n_pairs,), default=None
+        Weight of each pair; all equal by default.
+
+    Returns
+    -------
+    float
+        The mean of the two rates.
 
     Examples
     --------

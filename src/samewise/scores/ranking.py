@@ -78,7 +78,7 @@ def precision_at_k(scores: ArrayLike, relevant: ArrayLike, k: int) -> _Floats:
 
     Examples
     --------
-    >>> from samewise.scores.ranking import precision_at_k
+    >>> from samewise.scores import precision_at_k
     >>> precision_at_k([[0.9, 0.1, 0.5], [0.2, 0.3, 0.1]], [[1, 1, 0], [0, 1, 0]], k=2)
     array([0.5, 0.5])
     """
@@ -89,11 +89,23 @@ def precision_at_k(scores: ArrayLike, relevant: ArrayLike, k: int) -> _Floats:
 def recall_at_k(scores: ArrayLike, relevant: ArrayLike, k: int) -> _Floats:
     """Fraction of the relevant items that are among the first k: |relevant ∩ first k| / |relevant|.
 
-    Arguments and result are those of `precision_at_k`.
+    Parameters
+    ----------
+    scores : array-like of shape (n_queries, n_items)
+        Larger is better; infinities are allowed.
+    relevant : array-like of shape (n_queries, n_items)
+        Booleans or gains; an item of gain > 0 is relevant.
+    k : int
+        1 ≤ k ≤ n_items.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,)
+        NaN for a query without relevant items.
 
     Examples
     --------
-    >>> from samewise.scores.ranking import recall_at_k
+    >>> from samewise.scores import recall_at_k
     >>> recall_at_k([[0.9, 0.1, 0.5], [0.2, 0.3, 0.1]], [[1, 1, 0], [0, 1, 0]], k=2)
     array([0.5, 1. ])
     """
@@ -105,11 +117,23 @@ def average_precision(scores: ArrayLike, relevant: ArrayLike) -> _Floats:
     """Mean, over the relevant items, of the precision at the rank of each.
 
     AP = 1/|relevant| · Σ over relevant items of (relevant items up to its rank) / (its rank); its
-    mean over queries is mAP. Arguments and result are those of `precision_at_k`, for all ranks.
+    mean over queries is mAP.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_queries, n_items)
+        Larger is better; infinities are allowed.
+    relevant : array-like of shape (n_queries, n_items)
+        Booleans or gains; an item of gain > 0 is relevant.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,)
+        NaN for a query without relevant items.
 
     Examples
     --------
-    >>> from samewise.scores.ranking import average_precision
+    >>> from samewise.scores import average_precision
     >>> average_precision([[4.0, 3.0, 2.0, 1.0]], [[True, False, False, True]])
     array([0.75])
     """
@@ -119,11 +143,21 @@ def average_precision(scores: ArrayLike, relevant: ArrayLike) -> _Floats:
 def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike) -> _Floats:
     """One over the rank of the first relevant item; its mean over queries is MRR.
 
-    Arguments and result are those of `precision_at_k`, for all ranks.
+    Parameters
+    ----------
+    scores : array-like of shape (n_queries, n_items)
+        Larger is better; infinities are allowed.
+    relevant : array-like of shape (n_queries, n_items)
+        Booleans or gains; an item of gain > 0 is relevant.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,)
+        NaN for a query without relevant items.
 
     Examples
     --------
-    >>> from samewise.scores.ranking import reciprocal_rank
+    >>> from samewise.scores import reciprocal_rank
     >>> reciprocal_rank([[4.0, 3.0, 2.0], [4.0, 3.0, 2.0]], [[0, 1, 1], [0, 0, 0]])
     array([0.5, nan])
     """
@@ -152,7 +186,7 @@ def ndcg(scores: ArrayLike, gains: ArrayLike, k: int | None = None) -> _Floats:
 
     Examples
     --------
-    >>> from samewise.scores.ranking import ndcg
+    >>> from samewise.scores import ndcg
     >>> ndcg([[3.0, 2.0, 1.0]], [[2, 0, 1]]).round(4)
     array([0.9502])
     """
@@ -182,7 +216,9 @@ def retrieval_scores(
         Rows of the queries, and their closeness to all items, as `form.blocks(Q, P)` yields them.
         Each query comes exactly once.
     labels_of_queries : array-like of shape (n_queries,)
+        Label of each query.
     labels_of_items : array-like of shape (n_items,)
+        Label of each item.
     ks : iterable of int, default=(1, 10)
         Cutoffs of precision, recall and nDCG.
     exclude_self : bool, default=False
@@ -195,8 +231,8 @@ def retrieval_scores(
 
     Examples
     --------
-    >>> from samewise.forms import Mahalanobis
-    >>> from samewise.scores.ranking import retrieval_scores
+    >>> from samewise import Mahalanobis
+    >>> from samewise.scores import retrieval_scores
     >>> X, y = [[0.0], [1.0], [3.0], [7.0]], ["a", "a", "b", "b"]
     >>> blocks = Mahalanobis.identity(1).blocks(X, X)
     >>> result = retrieval_scores(blocks, y, y, ks=(1, 2), exclude_self=True)

@@ -44,6 +44,7 @@ def friedman(table: ArrayLike, *, higher_is_better: bool = False) -> Friedman:
     Returns
     -------
     Friedman
+        The statistic, its p-value, and the mean rank of each method.
 
     Examples
     --------
@@ -79,10 +80,12 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     p_values : array-like of shape (m,)
+        P-values of m tests, in any order.
 
     Returns
     -------
     ndarray of shape (m,)
+        The adjusted p-values, in the same order.
 
     Examples
     --------
@@ -111,6 +114,7 @@ def holm_pairwise(mean_ranks: ArrayLike, n_datasets: int) -> NDArray[np.float64]
     mean_ranks : array-like of shape (k,)
         From `friedman`.
     n_datasets : int
+        Number N of data sets the ranks are means of.
 
     Returns
     -------
@@ -174,6 +178,7 @@ def s_test(correct_a: ArrayLike, correct_b: ArrayLike) -> SignTest:
     Returns
     -------
     SignTest
+        The p-value, its mark, and the decisions in which only one was right.
 
     References
     ----------

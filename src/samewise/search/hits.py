@@ -53,7 +53,7 @@ def hits_and_misses(
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.forms import Mahalanobis
+    >>> from samewise import Mahalanobis
     >>> X, form = np.array([[0.0], [1.0], [3.0], [7.0]]), Mahalanobis.identity(1)
     >>> hits_and_misses(lambda a, b: form.blocks(X[a], X[b]), np.array([0, 0, 1, 1]), 1)
     (array([[1],

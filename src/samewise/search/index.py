@@ -47,7 +47,7 @@ class Index:
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.search import Index
+    >>> from samewise import Index
     >>> index = Index(None, np.array([[0.0], [1.0], [3.0], [1.0]]))
     >>> closeness, indices = index.query([[0.8]], k=3)
     >>> indices
@@ -95,7 +95,9 @@ class Index:
         Parameters
         ----------
         Q : array-like or CSR matrix of shape (n, d)
+            Queries, one row each.
         k : int
+            How many neighbors, at most the number of stored rows.
         exclude_self : bool, default=False
             For Q being the stored rows themselves, in the same order: row i is not offered as
             its own neighbor (leave-one-out).
@@ -105,6 +107,7 @@ class Index:
         closeness : ndarray of shape (n, k)
             Descending.
         indices : ndarray of shape (n, k)
+            Row numbers of the neighbors among the stored rows.
         """
         Q = checked_rows(Q, self._n_query_features, "Q")
         self._check_k(Q, k, exclude_self)

@@ -31,10 +31,11 @@ def margins(
     form : Form or None
         What closeness means. None is the Euclidean distance.
     X : array or CSR matrix of shape (n, d)
+        Examples, one row each.
     y : array of shape (n,)
         Class labels, of at least two classes.
     n_neighbors : int, default=1
-        k.
+        Number k of targets, and of impostors.
     base : Form, default=None
         Under which targets and impostors are found. By default it is the form itself: with k = 1
         a margin is then positive exactly where the nearest neighbor has the right label. Learners
@@ -54,7 +55,7 @@ def margins(
 
     Examples
     --------
-    >>> from samewise.search.margins import margins
+    >>> from samewise import margins
     >>> margins(None, [[0.0], [1.0], [3.0], [7.0]], [0, 0, 1, 1])
     array([ 2.,  1., -2.,  2.])
     """

@@ -1,4 +1,4 @@
-"""What a learner is told: pairs and triplets of rows, and how they are drawn."""
+"""Supervision: pairs and triplets of rows, and how they are sampled."""
 
 from samewise.supervision.containers import Pairs, Triplets
 

@@ -32,7 +32,7 @@ class Pairs:
     ----------
     X : array or CSR matrix of shape (n_rows, n_features)
         The examples. Kept by reference: float32 and float64 are not copied.
-    left, right : integer arrays of shape (n_pairs,)
+    left, right : int arrays of shape (n_pairs,)
         Row numbers of the two members of each pair.
     y : array of shape (n_pairs,)
         +1 for similar, −1 for dissimilar.
@@ -102,7 +102,13 @@ class Pairs:
         return len(self), 2
 
     def differences(self) -> Matrix:
-        """v = x − x′ for every pair: (n_pairs, n_features), CSR where X is."""
+        """Differences v = x − x′ of every pair.
+
+        Returns
+        -------
+        array or CSR matrix of shape (n_pairs, n_features)
+            CSR where X is.
+        """
         return self.X[self.left] - self.X[self.right]
 
     @classmethod
@@ -119,15 +125,16 @@ class Pairs:
         sample_weight: ArrayLike | None = None,
         random_state: Any = None,
     ) -> Pairs:
-        """Pairs drawn from labeled examples: two of one class are similar, of two classes not.
+        """Pairs sampled from labeled examples: two of one class are similar, of two classes not.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Examples, one row each. Kept by reference: float32 and float64 are not copied.
         y : array of shape (n_samples,)
             Class labels of any kind.
         n_pairs : int, default=None
-            How many; unless said, 20 per example and at most 100 000. Pairs are distinct; where
+            How many; by default 20 per example and at most 100 000. Pairs are distinct; where
             fewer exist than were asked for, all of them are taken, with a warning.
         strategy : {"balanced", "random", "nearest"}, default="balanced"
             "balanced": half similar, half dissimilar. "random": uniformly from all pairs.
@@ -137,7 +144,7 @@ class Pairs:
         n_neighbors : int, default=5
             For "nearest": neighbors of each kind.
         form : Form, default=None
-            For "nearest": what near means. Euclidean unless given.
+            For "nearest": what near means; the Euclidean distance by default.
         merge_duplicates : bool, default=False
             Take identical examples of one class as one, with their joint weight, and draw in an
             order that depends on the examples' values only: then neither repeating examples
@@ -146,6 +153,12 @@ class Pairs:
         sample_weight : array of shape (n_samples,), default=None
             A pair's weight is the product of its members' weights, scaled to mean 1.
         random_state : int, RandomState instance or None, default=None
+            Seed or generator for the sampling; pass an int for reproducible output.
+
+        Returns
+        -------
+        Pairs
+            The pairs, as row numbers into X.
 
         Examples
         --------
@@ -169,7 +182,21 @@ class Pairs:
     def from_arrays(
         cls, pairs: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Pairs:
-        """Pairs from an array of shape (n_pairs, 2, n_features) and labels ±1.
+        """Pairs from an array of two rows each and labels ±1.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features)
+            The two members of each pair.
+        y : array-like of shape (n_pairs,)
+            +1 for similar, −1 for dissimilar.
+        sample_weight : array-like of shape (n_pairs,), default=None
+            How much each pair counts; all equally by default.
+
+        Returns
+        -------
+        Pairs
+            The pairs; rows that occur several times are stored once for each occurrence.
 
         Examples
         --------
@@ -188,11 +215,17 @@ class Pairs:
         Parameters
         ----------
         X : array or CSR matrix of shape (n_rows, n_features)
+            Examples, one row each. Kept by reference: float32 and float64 are not copied.
         grades : sparse matrix of shape (n_rows, n_rows)
             Its stored entries are the judgments (a stored 0 is "not relevant"); what is not stored
             was not judged.
         relevant : float, default=1.0
             The lowest grade that means "the same".
+
+        Returns
+        -------
+        Pairs
+            A pair for each judgment.
 
         Examples
         --------
@@ -216,11 +249,12 @@ class Triplets:
     ----------
     X : array or CSR matrix of shape (n_rows, n_features)
         The anchors (queries) and, unless `items` is given, the items as well.
-    anchor, positive, negative : integer arrays of shape (n_triplets,)
+    anchor, positive, negative : int arrays of shape (n_triplets,)
         Row numbers: anchors in X; positives and negatives in `items` (or X).
     items : array or CSR matrix of shape (n_items, n_item_features), default=None
         A second matrix, whose number of features may differ from that of X.
     sample_weight : array of shape (n_triplets,), default=None
+        How much each triplet counts; all equally by default.
 
     Examples
     --------
@@ -298,7 +332,7 @@ class Triplets:
         sample_weight: ArrayLike | None = None,
         random_state: Any = None,
     ) -> Triplets:
-        """Triplets drawn from labeled examples.
+        """Triplets sampled from labeled examples.
 
         The anchor is uniform over the examples whose class has another member, the positive
         uniform over the rest of its class, the negative uniform over the other classes, or
@@ -313,9 +347,11 @@ class Triplets:
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Examples, one row each. Kept by reference: float32 and float64 are not copied.
         y : array of shape (n_samples,)
+            Class labels of any kind.
         n_triplets : int, default=None
-            How many, drawn with replacement; unless said, 20 per example and at most 100 000.
+            How many, sampled with replacement; by default 20 per example and at most 100 000.
         negatives : {"random", "semi-hard"} or float, default="random"
             "semi-hard": of the candidates that are less close to the anchor than the positive is,
             the closest; if there are none, the least close candidate. The candidates are the
@@ -323,12 +359,21 @@ class Triplets:
             be none, the random negative stays. A number from 0 to 1: that part of the negatives is
             semi-hard, the rest random. Anchors and positives do not depend on it.
         form : Form, default=None
-            What close means for "semi-hard". The dot product unless given.
+            What close means for "semi-hard"; the dot product by default.
         merge_duplicates : bool, default=False
-            As for `Pairs.from_labels`.
+            Take identical examples of one class as one, with their joint weight, and sample in an
+            order that depends on the examples' values only: then neither repeating examples instead
+            of weighting them nor reordering them makes a difference. Learners that are given labels
+            sample so.
         sample_weight : array of shape (n_samples,), default=None
             A triplet's weight is the product of its members' weights, scaled to mean 1.
         random_state : int, RandomState instance or None, default=None
+            Seed or generator for the sampling; pass an int for reproducible output.
+
+        Returns
+        -------
+        Triplets
+            The triplets, as row numbers into X.
 
         Examples
         --------
@@ -358,7 +403,19 @@ class Triplets:
 
     @classmethod
     def from_arrays(cls, triplets: ArrayLike, sample_weight: ArrayLike | None = None) -> Triplets:
-        """Triplets from an array of shape (n_triplets, 3, n_features): anchor, positive, negative.
+        """Triplets from an array of three rows each.
+
+        Parameters
+        ----------
+        triplets : array-like of shape (n_triplets, 3, n_features)
+            Anchor, positive and negative of each triplet.
+        sample_weight : array-like of shape (n_triplets,), default=None
+            How much each triplet counts; all equally by default.
+
+        Returns
+        -------
+        Triplets
+            The triplets; rows that occur several times are stored once for each occurrence.
 
         Examples
         --------
@@ -380,20 +437,28 @@ class Triplets:
         *,
         random_state: Any = None,
     ) -> Triplets:
-        """Triplets drawn from relevance grades: a higher grade must rank above a lower one.
+        """Triplets sampled from relevance grades: a higher grade must rank above a lower one.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_queries, n_features)
+            Queries, one row each.
         items : array or CSR matrix of shape (n_items, n_item_features)
+            Items, one row each.
         grades : array or sparse matrix of shape (n_queries, n_items)
             Relevance of each item to each query. In a sparse matrix, items that are not stored
             have grade 0.
         n_triplets : int, default=None
-            How many, drawn with replacement; unless said, 20 per query and at most 100 000. The
+            How many, sampled with replacement; by default 20 per query and at most 100 000. The
             query and the positive are uniform over the (query, item) entries of a positive grade,
             the negative uniform over the items of a lower grade for that query.
         random_state : int, RandomState instance or None, default=None
+            Seed or generator for the sampling; pass an int for reproducible output.
+
+        Returns
+        -------
+        Triplets
+            The triplets, as row numbers into X and `items`.
 
         Examples
         --------

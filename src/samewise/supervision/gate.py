@@ -28,7 +28,7 @@ def as_pairs(
     learner: str,
     draw: Callable[[Any, Any, Any], Pairs],
 ) -> Pairs:
-    """What was handed to `fit` as Pairs.
+    """What was given to `fit` as Pairs.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def as_pairs(
     learner : str
         Who asks, for the messages.
     draw : callable (X, y, sample_weight) → Pairs
-        How pairs are drawn from labeled examples; called only when everything else is right.
+        How pairs are sampled from labeled examples; called only when everything else is right.
     """
     if isinstance(X, Triplets):
         raise InvalidInputError(
@@ -79,15 +79,17 @@ def as_triplets(
     learner: str,
     draw: Callable[[Any, Any, Any], Triplets],
 ) -> Triplets:
-    """What was handed to `fit` as Triplets.
+    """What was given to `fit` as Triplets.
 
     Parameters
     ----------
     X : Triplets, array of shape (n_triplets, 3, n_features), or matrix of labeled examples
     y : class labels with examples, None otherwise
     sample_weight : weights of the triplets (with an array) or of the examples
-    learner, draw
-        As for `as_pairs`.
+    learner : str
+        Who asks, for the messages.
+    draw : callable (X, y, sample_weight) → Triplets
+        How triplets are sampled from labeled examples; called only when everything else is right.
     """
     if isinstance(X, Pairs):
         raise InvalidInputError(

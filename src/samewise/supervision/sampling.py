@@ -247,7 +247,7 @@ def _hypergeometric(rng: np.random.RandomState, good: int, bad: int, drawn: int)
     """How many of `drawn` are good; NumPy's own generator stops at 10⁹ items."""
     if good + bad < 10**9:
         return int(rng.hypergeometric(good, bad, drawn))
-    # So many pairs that drawing with and without replacement cannot be told apart.
+    # With so many pairs, sampling with and without replacement makes no difference.
     return int(min(rng.binomial(drawn, good / (good + bad)), good))
 
 
