@@ -4,6 +4,12 @@ SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := .venv/$(SCRIPTS)
 INSTALLED := .venv/installed
 
+# Data sets beside the checkout are used if there are any; otherwise those of the user's cache.
+SHARED := $(abspath $(wildcard ../shared/data))
+ifneq ($(SHARED),)
+export SAMEWISE_DATA ?= $(SHARED)
+endif
+
 .PHONY: demo test coverage check check-browser house format bench experiments docs wheel clean
 
 demo: $(INSTALLED)

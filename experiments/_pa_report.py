@@ -9,8 +9,8 @@ import numpy as np
 
 from experiments import _pa_summary
 from experiments._common import Rows, plots, save_figure, write_csv
+from experiments._pa_data import load_pa_study
 from experiments._pa_paper import ERRORS, HOLM, METHODS, RANKS, SECONDS, WITH_ITML
-from samewise.datasets import load_pa_study
 from samewise.scores import friedman, holm_pairwise
 
 POINTS = 60

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid
 
 from experiments._common import threads
+from experiments._double_cv import double_cross_validation
 from experiments._thesis_data import SETS, examples, n_classes
 from experiments._thesis_learners import Once, learner
 from samewise.exceptions import SamewiseWarning
-from samewise.protocols import double_cross_validation
 
 
 class Key(NamedTuple):

@@ -15,7 +15,7 @@ Not said in the paper and decided here: whether features are scaled (per set, ra
 by the training half, whichever brings the Euclidean error nearer to Table 2: `scaling.csv`); the
 number of values of C; the tolerance on τ (0). The order of the pairs is the same for all six
 methods. malaysia, chromo and Art100 have no file, nist16 is another set of digit images, and how
-soyS and glass were made is a guess (`samewise.datasets.load_pa_study`).
+soyS and glass were made is a guess (`experiments/_pa_data.py`).
 
 ITML gets the same r pairs. The paper used its authors' software, "that has its own parameter tuning
 mechanism"; here γ from 9 values in [1e-4, 1e4] is chosen as C is, by the best leave-one-out k-NN
@@ -38,10 +38,11 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments import _pa_report
 from experiments._common import in_processes, neighbor_errors
+from experiments._pa_data import PA_STUDY, load_pa_study
 from experiments._pa_paper import ERRORS, METHODS
 from samewise import ITML, Mahalanobis, Pairs, PassiveAggressive, tune_C
 from samewise._typing import Array
-from samewise.datasets import PA_STUDY, load_pa_study, make_separable_pairs
+from samewise.datasets import make_separable_pairs
 from samewise.exceptions import SamewiseWarning
 from samewise.protocols import neighbor_accuracies
 

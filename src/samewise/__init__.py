@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from samewise.model import Model
     from samewise.protocols import (
         choose_learner,
-        double_cross_validation,
         evaluate,
         gain,
         tune_C,
@@ -136,7 +135,6 @@ __all__ = [
     "Verifier",
     "choose_learner",
     "datasets",
-    "double_cross_validation",
     "evaluate",
     "exceptions",
     "filtering",
@@ -214,9 +212,7 @@ _WHERE = {
         "learners",
     ),
     "Model": "model",
-    **dict.fromkeys(
-        ("choose_learner", "double_cross_validation", "evaluate", "gain", "tune_C"), "protocols"
-    ),
+    **dict.fromkeys(("choose_learner", "evaluate", "gain", "tune_C"), "protocols"),
     "load": "saved",
     "write_report": "report",
     **dict.fromkeys(("Index", "margins"), "search"),

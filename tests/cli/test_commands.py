@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from importlib import import_module
+from pathlib import Path
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ pytest.importorskip("typer")
 pytest.importorskip("pandas")
 import pandas as pd
 from rich.console import Console
+from sklearn.datasets import load_iris
 
 from samewise import OASIS, load
 from samewise.cli import app as app_module
@@ -333,6 +336,59 @@ def test_datasets(call, call_json, files, monkeypatch):
     monkeypatch.setenv("SAMEWISE_DATA", str(files / "nowhere"))
     text = call("datasets").stdout
     assert "not a directory" in text and "SAMEWISE_DATA" in text
+
+
+def test_datasets_are_fetched(call, call_json, files, monkeypatch):
+    iris = load_iris()
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: iris)
+    assert "iris: 150 rows, 4 features, 3 classes" in call("datasets", "fetch", "iris").stdout
+    assert (files / "data" / "iris.npz").is_file()
+    assert call_json("datasets", "fetch", "iris")["rows"] == 150
+    assert call_json("fit", "iris", "--learner", "lda", "--out", "iris.sw")["features"] == 4
+
+    def offline(**_):
+        raise URLError("no route to host")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", offline)
+    said = call("datasets", "fetch", "wine", code=1).stderr
+    assert said.startswith("error: The data set 'wine' could not be fetched from OpenML (")
+    assert "Check the network connection" in said
+    assert "did you mean 'wine'?" in call("datasets", "fetch", "vine", code=1).stderr
+    assert "Name the data set to fetch: balance_" in call("datasets", "fetch", code=1).stderr
+    assert "One data set at a time" in call("datasets", "wine", "iris", code=1).stderr
+
+
+_WITHOUT_RESOURCE = """
+import sys
+sys.modules["resource"] = None
+import samewise
+from samewise.cli import main
+sys.argv = ["samewise", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["fit", "wine.csv", "--label", "class", "--learner", "lda", "--out", "out.sw"],
+        ["compare", "wine.csv", "--label", "class", "--learners", "lda"],
+    ],
+    ids=["fit", "compare"],
+)
+def test_without_the_module_resource(files, command):
+    """As on Windows, which has no such module."""
+    arguments = [sys.executable, "-c", _WITHOUT_RESOURCE, *command]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True, cwd=files)
+    assert "3-NN error on" in done.stdout
+    if command[0] == "fit":
+        assert (files / "out.sw").is_file()
+
+
+def test_where_the_system_tells_no_memory_nothing_is_shown(monkeypatch):
+    monkeypatch.setitem(sys.modules, "resource", None)
+    monkeypatch.setattr(Path, "read_text", lambda *_: "")
+    assert comparison._peak() is None
 
 
 @pytest.mark.parametrize(

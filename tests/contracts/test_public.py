@@ -74,7 +74,6 @@ PUBLIC = [
     "Verifier",
     "choose_learner",
     "datasets",
-    "double_cross_validation",
     "evaluate",
     "exceptions",
     "filtering",

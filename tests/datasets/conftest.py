@@ -1,30 +1,21 @@
 import numpy as np
 import pytest
 
-from samewise.datasets import load, load_pa_study
+from samewise.datasets import load
 from samewise.exceptions import DatasetNotFoundError
-
-
-def _or_skip(loader):
-    def load_or_skip(name, **options):
-        try:
-            return loader(name, **options)
-        except DatasetNotFoundError as error:
-            pytest.skip(str(error))
-
-    return load_or_skip
 
 
 @pytest.fixture
 def real():
     """`load`, but a missing file skips the test."""
-    return _or_skip(load)
 
+    def load_or_skip(name, **options):
+        try:
+            return load(name, **options)
+        except DatasetNotFoundError as error:
+            pytest.skip(str(error))
 
-@pytest.fixture
-def real_pa_study():
-    """`load_pa_study`, but a missing file skips the test."""
-    return _or_skip(load_pa_study)
+    return load_or_skip
 
 
 @pytest.fixture

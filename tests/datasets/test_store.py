@@ -70,42 +70,47 @@ def test_available_is_empty_without_a_directory(monkeypatch, tmp_path):
     assert available() == []
 
 
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """A cache directory of the user, with a place for data sets; SAMEWISE_DATA is not set."""
+    platformdirs = pytest.importorskip("platformdirs")
+    monkeypatch.setattr(platformdirs, "user_cache_dir", lambda *_, **__: str(tmp_path / "cache"))
+    monkeypatch.delenv("SAMEWISE_DATA", raising=False)
+    return tmp_path / "cache" / "datasets"
+
+
 @pytest.mark.parametrize("value", [None, ""])
-def test_default_is_beside_the_current_directory(monkeypatch, tmp_path, tiny, value):
-    if value is None:
-        monkeypatch.delenv("SAMEWISE_DATA", raising=False)
-    else:
+def test_default_is_the_cache_of_the_user(cache, monkeypatch, tiny, value):
+    if value is not None:
         monkeypatch.setenv("SAMEWISE_DATA", value)
-    (tmp_path / "shared" / "data").mkdir(parents=True)
-    (tmp_path / "here").mkdir()
-    np.savez(tmp_path / "shared" / "data" / "tiny.npz", **tiny)
-    monkeypatch.chdir(tmp_path / "here")
+    cache.mkdir(parents=True)
+    np.savez(cache / "tiny.npz", **tiny)
     assert available() == ["tiny"]
     assert load("tiny").data.shape == (2, 3)
 
 
-def test_the_variable_does_not_fall_through_to_the_default(monkeypatch, tmp_path, tiny):
-    (tmp_path / "shared" / "data").mkdir(parents=True)
-    (tmp_path / "here").mkdir()
+def test_the_variable_does_not_fall_through_to_the_default(cache, monkeypatch, tmp_path, tiny):
+    cache.mkdir(parents=True)
     (tmp_path / "empty").mkdir()
-    np.savez(tmp_path / "shared" / "data" / "tiny.npz", **tiny)
-    monkeypatch.chdir(tmp_path / "here")
+    np.savez(cache / "tiny.npz", **tiny)
     monkeypatch.setenv("SAMEWISE_DATA", str(tmp_path / "empty"))
     with pytest.raises(DatasetNotFoundError, match=r"empty \(from SAMEWISE_DATA\), which holds no"):
         load("tiny")
 
 
-def test_without_a_directory_the_error_says_where_and_how(monkeypatch, tmp_path):
-    monkeypatch.delenv("SAMEWISE_DATA", raising=False)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
+def test_without_a_directory_the_error_says_where_and_how(cache):
     with pytest.raises(DatasetNotFoundError) as caught:
-        load("mnist")
+        load("coil20")
     text = str(caught.value)
-    assert str((tmp_path / "shared" / "data").resolve()) in text
+    assert str(cache) in text
     assert "(SAMEWISE_DATA is not set), which is not a directory" in text
-    assert "Set SAMEWISE_DATA to a directory that holds mnist.npz" in text
+    assert "Set SAMEWISE_DATA to a directory that holds coil20.npz" in text
     assert "samewise.datasets.load" in text
+
+
+def test_what_can_be_fetched_is_said(cache):
+    with pytest.raises(DatasetNotFoundError, match="Get it with samewise datasets fetch mnist, or"):
+        load("mnist")
 
 
 def test_a_misspelt_name_gets_near_names(folder, tiny):

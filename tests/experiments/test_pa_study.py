@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("joblib")
 
 from experiments import _pa_paper, _pa_report, pa_study
+from experiments._pa_data import PA_STUDY
 from samewise import ITML, Pairs
-from samewise.datasets import PA_STUDY
 from samewise.exceptions import DatasetNotFoundError
 from samewise.protocols import neighbor_accuracies
 

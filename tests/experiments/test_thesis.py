@@ -16,13 +16,13 @@ from experiments import (
     thesis,
 )
 from experiments._common import threads
+from experiments._double_cv import double_cross_validation
 from experiments._thesis_data import SETS, n_classes
 from experiments._thesis_learners import FewGCosLA, Once, OnceRBS
 from experiments._thesis_paper import ACCURACIES, ERRORS, MARKS, MULTICLASS
 from experiments._thesis_runs import Key, Outcome, Records
 from experiments._thesis_tables import Results
 from samewise.exceptions import DatasetNotFoundError
-from samewise.protocols import double_cross_validation
 
 RESULTS = Path(thesis.__file__).parent / "results" / "thesis"
 

@@ -46,7 +46,7 @@ _COMMANDS = {
     "datasets": (
         "datasets",
         "list_datasets",
-        "List the data sets that can be named as DATA; describe or export one.",
+        "List the data sets that can be named as DATA; describe, export or fetch one.",
     ),
     "filter": (
         "filter",

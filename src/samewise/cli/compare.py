@@ -123,7 +123,7 @@ def _show(content: dict[str, Any], neighbors: int) -> None:
     rows = []
     for line in content["compared"]:
         marks = line["against"]
-        seconds = line["seconds"]
+        seconds, memory = line["seconds"], line["peak_memory_bytes"]
         rows.append(
             [
                 line["learner"],
@@ -131,7 +131,7 @@ def _show(content: dict[str, Any], neighbors: int) -> None:
                 marks.get("euclidean", ""),
                 marks.get("cosine", ""),
                 "" if math.isnan(seconds) else f"{seconds:.2f}",
-                f"{line['peak_memory_bytes'] / 2**20:,.0f}",
+                "" if memory is None else f"{memory / 2**20:,.0f}",
             ]
         )
     show_table(["learner", "error", "vs euclidean", "vs cosine", "seconds", "MiB"], rows, title)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -12,34 +11,49 @@ import typer
 from samewise.cli.errors import one_sentence
 from samewise.cli.exports import check_ending, check_output, write_table
 from samewise.cli.options import Debug, Json
-from samewise.cli.shown import print_json, say
+from samewise.cli.shown import print_json, say, working
 from samewise.cli.tables import read_table
-from samewise.datasets import available
-from samewise.datasets.store import VARIABLE, directory
+from samewise.datasets import available, fetch
+from samewise.datasets.store import OPENML, VARIABLE, directory
 from samewise.exceptions import InvalidInputError
 
 __all__ = ["list_datasets"]
 
 
 def list_datasets(
-    name: Annotated[str | None, typer.Argument(help="A data set to describe or export.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A data set to describe or export; or the word fetch.")
+    ] = None,
+    fetched: Annotated[
+        str | None, typer.Argument(help="After fetch: the data set to get from OpenML.")
+    ] = None,
     out: Annotated[
         str | None, typer.Option(help="Export it: CSV, Parquet, NPZ or JSON lines.")
     ] = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """List the data sets that can be named as DATA; describe or export one.
+    """List the data sets that can be named as DATA; describe, export or fetch one.
 
     Example: samewise datasets wine --out wine.csv
+
+    Example: samewise datasets fetch wine
     """
     with one_sentence(debug, as_json, "interrupted"):
-        if name is None:
-            if out is not None:
-                raise InvalidInputError("--out needs the name of a data set to export.")
-            _list(as_json)
-        else:
+        if name == "fetch":
+            if fetched is None:
+                raise InvalidInputError(f"Name the data set to fetch: {', '.join(OPENML)}.")
+            with working(f"fetching {fetched} from OpenML"):
+                fetch(fetched)
+            name = fetched
+        elif fetched is not None:
+            raise InvalidInputError(f"One data set at a time: {name} or {fetched}.")
+        if name is not None:
             _one(name, out, as_json)
+        elif out is not None:
+            raise InvalidInputError("--out needs the name of a data set to export.")
+        else:
+            _list(as_json)
 
 
 def _list(as_json: bool) -> None:
@@ -49,14 +63,15 @@ def _list(as_json: bool) -> None:
         print_json({"directory": str(where), "from_variable": chosen, "datasets": names})
         return
     origin = f"from {VARIABLE}" if chosen else f"{VARIABLE} is not set"
-    say(f"Looked for in {where if chosen else Path(where).resolve()} ({origin}).")
+    say(f"Looked for in {where} ({origin}).")
     if names:
         say("\n".join(f"  {name}" for name in names))
         say("Any of them can stand for DATA: samewise fit wine")
     else:
         say("There are none." if where.is_dir() else "That is not a directory.")
+    say(f"Can be fetched from OpenML: {', '.join(OPENML)}.")
     say(
-        f"To add one, put NAME.npz there (X, y, classes; train for a standard split), or point "
+        f"To add another, put NAME.npz there (X, y, classes; train for a standard split), or point "
         f"{VARIABLE} at a directory that has some; help(samewise.datasets.load) describes files."
     )
 

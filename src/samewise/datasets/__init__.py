@@ -1,9 +1,8 @@
-"""Data sets from files, the variants of the PA study, and toy problems with known answers."""
+"""Data sets from files or from OpenML, and toy problems with known answers."""
 
-from samewise.datasets.fuzzy import Fuzzify
-from samewise.datasets.pa_study import PA_STUDY, load_pa_study
-from samewise.datasets.pairs import make_separable_pairs
-from samewise.datasets.store import available, load
+from samewise.datasets.openml import fetch
+from samewise.datasets.separable_pairs import make_separable_pairs
+from samewise.datasets.store import OPENML, available, load
 from samewise.datasets.toys import (
     make_concentric_circles,
     make_noisy_digits,
@@ -11,11 +10,10 @@ from samewise.datasets.toys import (
 )
 
 __all__ = [
-    "PA_STUDY",
-    "Fuzzify",
+    "OPENML",
     "available",
+    "fetch",
     "load",
-    "load_pa_study",
     "make_concentric_circles",
     "make_noisy_digits",
     "make_separable_pairs",

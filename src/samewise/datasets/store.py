@@ -15,14 +15,40 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from samewise.datasets._checks import check_float_dtype
-from samewise.datasets._text import read_texts
+from samewise.datasets._parameter_checks import check_float_dtype
+from samewise.datasets._text_files import read_texts
 from samewise.exceptions import DatasetNotFoundError, FileFormatError
 
-__all__ = ["available", "load"]
+__all__ = ["OPENML", "VARIABLE", "available", "directory", "load"]
 
 VARIABLE = "SAMEWISE_DATA"
-_DEFAULT = Path("..", "shared", "data")
+"""The environment variable that names the directory of data sets."""
+
+OPENML = {
+    "balance_scale": 11,
+    "breast_wisconsin": 15,
+    "ecoli": 39,
+    "glass": 41,
+    "heart_statlog": 53,
+    "ionosphere": 59,
+    "iris": 61,
+    "isolet": 300,
+    "letter": 6,
+    "magic04": 1120,
+    "mnist": 554,
+    "optdigits": 28,
+    "pima": 37,
+    "satellite": 182,
+    "segmentation": 36,
+    "sonar": 40,
+    "spambase": 44,
+    "waveform40": 60,
+    "wdbc": 1510,
+    "wine": 187,
+    "yeast": 181,
+}
+"""The data sets that `fetch` knows, with their numbers at OpenML."""
+
 _SUFFIXES = (".npz", ".jsonl.gz")
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
 
@@ -60,8 +86,8 @@ def load(name: str, *, dtype: DTypeLike = np.float64) -> Bunch:
     """Load one data set by name.
 
     The file is looked for in the directory that the environment variable ``SAMEWISE_DATA``
-    names, and only there; if the variable is not set (or empty), in ``../shared/data`` from the
-    current directory. The directory holds, side by side,
+    names, and only there; if the variable is not set (or empty), in ``datasets`` of the user's
+    cache directory for samewise, where `fetch` puts files. The directory holds, side by side,
 
     - ``<name>.npz``, arrays without pickles: `X` of shape (n, d), or the CSR parts `data`,
       `indices`, `indptr`, `shape`; `y`, the class number of each row from 0; `classes`, the name
@@ -116,8 +142,13 @@ def load(name: str, *, dtype: DTypeLike = np.float64) -> Bunch:
 
 
 def directory() -> Path:
-    """Where data sets are looked for."""
-    return Path(os.environ.get(VARIABLE) or _DEFAULT)
+    """Where data sets are looked for: `$SAMEWISE_DATA`, else the user's cache directory."""
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return Path(chosen)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("samewise", appauthor=False), "datasets")
 
 
 def _files(directory: Path) -> dict[str, Path]:
@@ -140,8 +171,10 @@ def _find(name: str) -> Path:
         where = f"{folder} (from {VARIABLE})"
         remedy = f"Point {VARIABLE} at a directory that holds {name}.npz"
     else:
-        where = f"{folder.resolve()} ({VARIABLE} is not set)"
+        where = f"{folder} ({VARIABLE} is not set)"
         remedy = f"Set {VARIABLE} to a directory that holds {name}.npz"
+    if name in OPENML:
+        remedy = f"Get it with samewise datasets fetch {name}, or {remedy[0].lower()}{remedy[1:]}"
     raise DatasetNotFoundError(
         f"There is no data set {name!r} in {where}{_hint(name, folder, files)}. "
         f"{remedy}; help(samewise.datasets.load) describes the layout."

@@ -9,7 +9,6 @@ from samewise.protocols.choice import (
     tune_learner,
 )
 from samewise.protocols.comparison import Compared, compare
-from samewise.protocols.double_cv import DoubleCV, double_cross_validation
 from samewise.protocols.evaluation import (
     Gain,
     Measured,
@@ -28,7 +27,6 @@ __all__ = [
     "LEARNERS",
     "Choice",
     "Compared",
-    "DoubleCV",
     "Gain",
     "Inspection",
     "Measured",
@@ -38,7 +36,6 @@ __all__ = [
     "calibrate_threshold",
     "choose_learner",
     "compare",
-    "double_cross_validation",
     "evaluate",
     "gain",
     "hold_out",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -44,9 +43,9 @@ class Compared:
         "≪"; "≫" is a gain.
     seconds : float
         Wall time of `fit`, with loading or compiling of code at its first use.
-    memory : int
+    memory : int or None
         Bytes: the most that the process held at once which learned and did nothing else, with
-        data and libraries.
+        data and libraries. None where the system does not tell.
     refused : str
         Why it could not learn, if it could not.
     correct : array of booleans of shape (n_test,)
@@ -56,7 +55,7 @@ class Compared:
     error: float
     marks: dict[str, str]
     seconds: float
-    memory: int
+    memory: int | None
     refused: str = ""
     correct: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool), repr=False)
 
@@ -129,15 +128,8 @@ def _alone(name: str, *work: Any) -> Compared:
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=_answer, args=(there,))
-    # Ctrl-C goes to every process of a terminal. This one ends the other, which inherits that it
-    # is deaf to it, and so leaves no traceback. Python's helper of processes starts before: that
-    # would make this one listen again.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
+    with _deaf_to_interrupts():
         process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     there.close()
     try:
         here.send((name, *work))
@@ -153,6 +145,24 @@ def _alone(name: str, *work: Any) -> Compared:
         raise found
     assert isinstance(found, Compared)
     return found
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that are started within do not hear Ctrl-C, on systems with such signals.
+
+    Ctrl-C goes to every process of a terminal. This one ends the other, which leaves no traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Python's helper of processes starts before: that would make this one listen again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _answer(there: Connection) -> None:
@@ -189,12 +199,17 @@ def _learn(
     return Compared(name, float(np.mean(~correct)), {}, seconds, memory, correct=correct)
 
 
-def _peak() -> int:
-    """The most bytes this process held at once."""
+def _peak() -> int | None:
+    """The most bytes this process held at once; None where the system does not tell."""
     try:
         # What getrusage says on Linux includes what the parent held when it started this process.
         status = Path("/proc/self/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) * 1024
     except (OSError, IndexError):
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
+        pass
+    try:
+        import resource
+    except ImportError:
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

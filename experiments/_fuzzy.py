@@ -49,7 +49,7 @@ class Fuzzify(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.datasets import Fuzzify
+    >>> from experiments._fuzzy import Fuzzify
     >>> X = np.arange(101.0)[:, None]
     >>> fuzzy = Fuzzify().fit(X)
     >>> fuzzy.transform([[0.0], [49.5], [100.0]]).round(2)

@@ -7,8 +7,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from experiments._fuzzy import Fuzzify
 from samewise import KNNClassifier
-from samewise.datasets.fuzzy import Fuzzify
 
 
 @parametrize_with_checks([Fuzzify()])

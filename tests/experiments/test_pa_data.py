@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from samewise.datasets import PA_STUDY, load_pa_study
+from experiments._pa_data import PA_STUDY, load_pa_study
 from samewise.exceptions import DatasetNotFoundError
 
 TABLE_1 = {

@@ -149,7 +149,7 @@ def double_cross_validation(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from samewise.forms import NormalizedBilinear
-    >>> from samewise.protocols import double_cross_validation
+    >>> from experiments._double_cv import double_cross_validation
     >>> from samewise.scores import s_test
     >>> X, y = load_iris(return_X_y=True)
     >>> cosine = NormalizedBilinear([[float(i == j) for j in range(4)] for i in range(4)])

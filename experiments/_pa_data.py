@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import Bunch
 
-from samewise.datasets.store import load
+from samewise.datasets import load
 from samewise.exceptions import DatasetNotFoundError
 
 __all__ = ["PA_STUDY", "load_pa_study"]
@@ -142,7 +142,7 @@ def load_pa_study(name: str, *, dtype: DTypeLike = np.float64) -> Bunch:
 
     Examples
     --------
-    >>> from samewise.datasets import PA_STUDY
+    >>> from experiments._pa_data import PA_STUDY
     >>> PA_STUDY[:4]
     ('soyS', 'wine', 'glass', 'ecoli')
 

@@ -12,12 +12,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from experiments._double_cv import _split, double_cross_validation
 from samewise import KNNClassifier, Mahalanobis, PassiveAggressive
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.learners.neighbors.relief import Relief
 from samewise.learners.neighbors.srbs import SRBS
-from samewise.protocols import double_cross_validation
-from samewise.protocols.double_cv import _split
 from samewise.scores import s_test
 
 GRID = {"n_neighbors": [1, 3], "misses": ["each", "any"]}
