@@ -112,7 +112,7 @@ def pylmnn(given):
 def samewise(given):
     """The exact loss at the end decides; what counts is a whole fit that reaches it."""
     from samewise.learners.batch.lmnn import LMNN
-    from samewise.learners.batch.lmnn.points import Classes, nearest_targets
+    from samewise.learners.batch.points_by_class import Classes, nearest_targets
     from samewise.solvers.workers import workers
 
     X, y, wanted = given["X"], given["y"], float(given["target_loss"])

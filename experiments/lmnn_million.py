@@ -34,8 +34,8 @@ from samewise.decide import vote
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn.anchors import Anchors
 from samewise.learners.batch.lmnn.objective import LINEAR
-from samewise.learners.batch.lmnn.points import Classes, nearest_rows, nearest_targets
 from samewise.learners.batch.lmnn.problem import Problem
+from samewise.learners.batch.points_by_class import Classes, nearest_rows, nearest_targets
 from samewise.solvers.workers import workers
 
 SEED = 0

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from samewise import Pairs
 from samewise.exceptions import InvalidInputError
-from samewise.learners.batch.batch_learner import pair_differences as differences
+from samewise.learners.batch import pair_differences as differences
 from samewise.learners.batch.itml import ITML
 from samewise.learners.batch.mmc import MMC
 from samewise.learners.batch.pair_differences import Differences

@@ -10,7 +10,6 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from samewise.learners.batch.lmnn import kernel_lmnn as module
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import pairwise_kernels, polynomial_kernel, rbf_kernel
@@ -23,6 +22,7 @@ from samewise.datasets import make_concentric_circles
 from samewise.exceptions import NotPSDError, SamewiseWarning
 from samewise.forms import KernelMahalanobis, load
 from samewise.learners.batch.lmnn import LMNN
+from samewise.learners.batch.lmnn import kernel_lmnn as module
 from samewise.learners.batch.lmnn.kernel_lmnn import KernelLMNN
 
 RBF = {"kernel": "rbf", "kernel_params": {"gamma": 0.1}}

@@ -10,7 +10,6 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from samewise.learners.batch.lmnn import estimator as lmnn_estimator
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -18,12 +17,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier, datasets
 from samewise.exceptions import DatasetNotFoundError, SamewiseWarning, TooLargeError
 from samewise.forms import Mahalanobis
-from samewise.learners.batch.batch_learner import batch_learner as batch
+from samewise.learners.batch import batch_learner as batch
 from samewise.learners.batch.lmnn import LMNN
+from samewise.learners.batch.lmnn import estimator as lmnn_estimator
 from samewise.learners.batch.lmnn.impostors import search
-from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, Hinge, Objective
-from samewise.learners.batch.lmnn.points import Classes, nearest_rows, nearest_targets
-from samewise.solvers.held_out import vote
+from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, Hinge, LMNNObjective
+from samewise.learners.batch.neighbor_errors import vote
+from samewise.learners.batch.points_by_class import Classes, nearest_rows, nearest_targets
 from samewise.solvers.workers import Workers, workers
 from tests.reference.lmnn import loss_and_gradient, target_neighbors
 
@@ -74,9 +74,11 @@ def test_loss_and_gradients_equal_the_plain_loops(labeled, hinge, dtype, rows, s
     classes = Classes(y, 3)
     with workers() as team:
         targets = nearest_targets(X, classes, 3, team)
-        objective = Objective(X[classes.order].astype(dtype), targets, classes, 0.3, hinge, team)
+        objective = LMNNObjective(
+            X[classes.order].astype(dtype), targets, classes, 0.3, hinge, team
+        )
         objective.search(L)
-        value, scatter = objective.value(L), objective.scatter(L)
+        value, scatter = objective.value_and_gradient(L), objective.scatter(L)
     wanted = loss_and_gradient(L, X, y, target_neighbors(X, y, 3), 0.3, hinge is SQUARED)
     rtol = 1e-10 if dtype == np.float64 else 1e-4
     assert value.loss == pytest.approx(wanted[0], rel=rtol)
@@ -95,10 +97,10 @@ def test_gradient_by_differences(labeled, hinge, seed):
     classes = Classes(y, 3)
     with workers() as team:
         targets = nearest_targets(X, classes, 3, team)
-        objective = Objective(X[classes.order], targets, classes, 0.5, hinge, team)
+        objective = LMNNObjective(X[classes.order], targets, classes, 0.5, hinge, team)
         objective.search(L)
-        ahead, behind = (objective.value(L + t * V).loss for t in (1e-6, -1e-6))
-        slope = np.vdot(objective.value(L).gradient, V)
+        ahead, behind = (objective.value_and_gradient(L + t * V).loss for t in (1e-6, -1e-6))
+        slope = np.vdot(objective.value_and_gradient(L).gradient, V)
     assert (ahead - behind) / 2e-6 == pytest.approx(slope, rel=1e-6)
 
 
@@ -107,11 +109,11 @@ def test_smooth_hinge_is_below_the_hinge_by_half_sigma(labeled):
     classes = Classes(y, 3)
     with workers() as team:
         targets = nearest_targets(X, classes, 3, team)
-        objective = Objective(X[classes.order], targets, classes, 0.5, LINEAR, team)
+        objective = LMNNObjective(X[classes.order], targets, classes, 0.5, LINEAR, team)
         objective.search(np.eye(5))
-        exact = objective.value(np.eye(5))
+        exact = objective.value_and_gradient(np.eye(5))
         objective.hinge = Hinge.smooth(1e-3)
-        smooth = objective.value(np.eye(5))
+        smooth = objective.value_and_gradient(np.eye(5))
     assert exact.loss - 0.5 * exact.active * 5e-4 - 1e-9 <= smooth.loss < exact.loss
 
 

@@ -9,8 +9,8 @@ from samewise.exceptions import SamewiseWarning
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn.anchors import Anchors
 from samewise.learners.batch.lmnn.impostors import search
-from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, Objective
-from samewise.learners.batch.lmnn.points import Classes, nearest_targets
+from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, LMNNObjective
+from samewise.learners.batch.points_by_class import Classes, nearest_targets
 from samewise.solvers.workers import Workers, workers
 from tests.reference.lmnn import loss_and_gradient, target_neighbors
 
@@ -40,9 +40,9 @@ def test_terms_and_gradient_are_those_of_all_triplets_of_the_anchors(
     anchors = np.sort(rng.choice(60, n_anchors, replace=False)).astype(np.int32)
     with workers() as team:
         targets = nearest_targets(X, classes, 3, team, anchors)
-        objective = Objective(X[classes.order], targets, classes, 0.3, hinge, team)
+        objective = LMNNObjective(X[classes.order], targets, classes, 0.3, hinge, team)
         objective.search(L)
-        value, terms = objective.value(L), objective.losses(L)
+        value, terms = objective.value_and_gradient(L), objective.losses(L)
     rows = classes.order[anchors]
     wanted = target_neighbors(X, y, 3)
     wanted = [wanted[i] if i in rows else [] for i in range(60)]
@@ -207,9 +207,9 @@ def test_a_quarter_of_the_anchors_comes_close_to_the_whole_loss(thousands):
     classes = Classes(y, 5)
     with workers() as team:
         targets = nearest_targets(X, classes, 3, team)
-        objective = Objective(X[classes.order], targets, classes, 0.5, LINEAR, team)
+        objective = LMNNObjective(X[classes.order], targets, classes, 0.5, LINEAR, team)
         objective.search(part.components_)
-        loss = objective.value(part.components_).loss
+        loss = objective.value_and_gradient(part.components_).loss
     assert full.loss_ < loss < 1.05 * full.loss_
     assert abs(part.loss_ - loss) < 4 * part.loss_std_ < 0.2 * loss
     assert part.anchor_loss_ < loss

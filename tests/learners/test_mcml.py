@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.learners.batch.lmnn.points import Classes
 from samewise.learners.batch.mcml import MCML, Collapse
+from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import SoftNeighbors
 from samewise.solvers.workers import Workers
 from tests.reference import peers as reference
@@ -43,7 +43,7 @@ def test_loss_and_gradients_equal_the_plain_loops(lonely, dtype, seed):
     X, y = lonely
     L = 0.5 * np.random.default_rng(seed).normal(size=(3, 5))
     problem = collapse(X.astype(dtype), y)
-    value = problem.value(L)
+    value = problem.value_and_gradient(L)
     loss, G = reference.mcml(L, X, y)
     rtol = 1e-10 if dtype == np.float64 else 1e-4
     assert value.loss == pytest.approx(loss, rel=rtol)
@@ -60,8 +60,8 @@ def test_loss_and_gradients_equal_the_plain_loops(lonely, dtype, seed):
 def test_gradient_by_differences(lonely, seed):
     L, V = 0.5 * np.random.default_rng(seed).normal(size=(2, 5, 5))
     problem = collapse(*lonely)
-    ahead, behind = (problem.value(L + t * V).loss for t in (1e-6, -1e-6))
-    slope = np.vdot(problem.value(L).gradient, V)
+    ahead, behind = (problem.value_and_gradient(L + t * V).loss for t in (1e-6, -1e-6))
+    slope = np.vdot(problem.value_and_gradient(L).gradient, V)
     assert (ahead - behind) / 2e-6 == pytest.approx(slope, rel=1e-6)
 
 

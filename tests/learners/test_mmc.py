@@ -15,7 +15,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier, Pairs
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.learners.batch.mmc import MMC, Stretch, Weights, _sides
-from samewise.learners.batch.soft_neighbors import value
 from samewise.solvers.factored_convex import solve
 from tests.reference import peers as reference
 
@@ -87,8 +86,8 @@ def test_gradients_by_differences(few, seed):
     problem = Stretch(*_sides(few))
     d = problem.U.shape[1]
     L, V = np.random.default_rng(seed).normal(size=(2, d, d))
-    ahead, behind = (problem.value(L + t * V).loss for t in (1e-6, -1e-6))
-    slope = np.vdot(problem.value(L).gradient, V)
+    ahead, behind = (problem.value_and_gradient(L + t * V).loss for t in (1e-6, -1e-6))
+    slope = np.vdot(problem.value_and_gradient(L).gradient, V)
     assert (ahead - behind) / 2e-6 == pytest.approx(slope, rel=1e-5, abs=1e-8)
     weights = Weights(*_sides(few))
     a, v = np.random.default_rng(seed).uniform(0.5, 1, size=(2, d))
@@ -103,16 +102,16 @@ def test_a_start_that_has_lost_rank_is_left_again():
     G = np.diag([2.0, 1.0])
 
     class Quadratic:
-        def value(self, L):
+        def value_and_gradient(self, L):
             M = L.T @ L
-            return value(-np.vdot(G, M) + 0.5 * np.vdot(M, M), 2 * L @ (M - G))
+            return Evaluation(-np.vdot(G, M) + 0.5 * np.vdot(M, M), 2 * L @ (M - G))
 
         def proof(self, L):
             values, vectors = np.linalg.eigh(G - L.T @ L)
             return np.linalg.norm(values), np.maximum(values, 0)[:, None] * vectors.T
 
     found = solve(
-        Quadratic(), np.diag([1.0, 0.0]), max_iter=100, tol=1e-8, watch=lambda found: False
+        Quadratic(), np.diag([1.0, 0.0]), max_iter=100, tol=1e-8, look=lambda found: False
     )
     assert found.converged
     np.testing.assert_allclose(found.L.T @ found.L, G, atol=1e-6)

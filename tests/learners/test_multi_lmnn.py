@@ -11,8 +11,6 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from samewise.learners.batch.lmnn import multi_metric_lmnn as multi_module
-from samewise.learners.batch.lmnn import multi_objective as objective_module
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -22,12 +20,14 @@ from samewise.exceptions import SamewiseWarning, TooLargeError
 from samewise.forms import MultiMetric, load
 from samewise.learners.batch.batch_learner import held_out_rows
 from samewise.learners.batch.lmnn import LMNN
+from samewise.learners.batch.lmnn import multi_metric_lmnn as multi_module
+from samewise.learners.batch.lmnn import multi_objective as objective_module
+from samewise.learners.batch.lmnn.multi_errors import MultiNeighborErrors
 from samewise.learners.batch.lmnn.multi_metric_lmnn import MultiMetricLMNN
-from samewise.learners.batch.lmnn.multi_objective import MultiCandidates, MultiObjective, Pairs
-from samewise.learners.batch.lmnn.multi_watch import MultiHeldOut
-from samewise.learners.batch.lmnn.points import Classes, nearest_targets
+from samewise.learners.batch.lmnn.multi_objective import GroupPairs, MultiCandidates, MultiObjective
+from samewise.learners.batch.neighbor_errors import vote
+from samewise.learners.batch.points_by_class import Classes, nearest_targets
 from samewise.search import Index
-from samewise.solvers.held_out import vote
 from samewise.solvers.workers import Workers, workers
 from tests.reference.lmnn import loss_and_gradient, target_neighbors
 from tests.reference.lmnn_multi import loss_and_gradients
@@ -100,7 +100,7 @@ def test_loss_and_gradients_equal_the_plain_loops(labeled, by, dtype, n_threads,
             S, targets, classes, groups[classes.order], 5, 0.3, S.T @ S, team
         )
         objective.search(L)
-        value = objective.value(L)
+        value = objective.value_and_gradient(L)
         assert objective.missing() == 0
     wanted = loss_and_gradients(L, X, y, groups, target_neighbors(X, y, 3), 0.3)
     rtol = 1e-10 if dtype == np.float64 else 1e-4
@@ -136,8 +136,8 @@ def test_search_finds_all_pairs_in_reach(by, monkeypatch, seed):
 
 
 def test_candidates_are_united():
-    one = MultiCandidates(9, [Pairs.of(np.array([1, 4]), np.array([2, 2]), 9)])
-    two = MultiCandidates(9, [Pairs.of(np.array([8, 4]), np.array([0, 2]), 9)])
+    one = MultiCandidates(9, [GroupPairs.of(np.array([1, 4]), np.array([2, 2]), 9)])
+    two = MultiCandidates(9, [GroupPairs.of(np.array([8, 4]), np.array([0, 2]), 9)])
     both = one.union(two)
     [pairs] = both.groups
     assert pairs.rows[pairs.firsts].tolist() == [1, 4, 8]
@@ -298,15 +298,15 @@ def test_held_out_error_with_ties_and_small_groups(seed):
     looks = rng.integers(-1, 3, size=(3, 4, 2, 2)).astype(float)
     looks[1] = 0
     with workers() as team:
-        held_out = MultiHeldOut(X, y, groups, Q, yq, 3, team)
+        held_out = MultiNeighborErrors(X, y, groups, Q, yq, 3, team)
         for L in looks:
-            error = held_out.look(L)
+            error = held_out(L)
             D = MultiMetric(L, classes=range(4)).cross(Q, X, groups, squared=True)
             found = np.lexsort((np.broadcast_to(np.arange(40), D.shape), D.round(6)), axis=1)
             # Turned coordinates may order equal distances otherwise.
             got = np.take_along_axis(D, held_out._nearest, axis=1)
             np.testing.assert_allclose(got, np.take_along_axis(D, found[:, :3], axis=1), atol=1e-9)
-    assert held_out.best is not None and 0 < error < 1
+    assert 0 < error < 1
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -315,11 +315,11 @@ def test_held_out_neighbors_are_the_nearest(dtype, seed):
     X, Q = (100 + rng.normal(size=(2, 400, 6)) * [5, 3, 1, 1, 0.5, 0.2]).astype(dtype)
     y, yq, groups = rng.integers(4, size=(3, 400))
     with workers() as team:
-        held_out = MultiHeldOut(X, y, groups, Q, yq, 3, team)
+        held_out = MultiNeighborErrors(X, y, groups, Q, yq, 3, team)
         for _ in range(3):
             L = rng.normal(size=(4, 5, 6))
             form = MultiMetric(L, classes=range(4))
-            error = held_out.look(L)
+            error = held_out(L)
             _, found = Index(form, X.astype(float), groups=groups).query(Q.astype(float), 3)
             assert np.mean(held_out._nearest != found) <= (0 if dtype == np.float64 else 2e-3)
             assert error == pytest.approx(np.mean(vote(y[found]) != yq), abs=5e-3)

@@ -16,13 +16,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import samewise
 from samewise import KNNClassifier, Pairs
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
-from samewise.learners.batch.batch_learner import batch_learner as batch
-from samewise.learners.batch.batch_learner import soft_neighbors
+from samewise.learners.batch import batch_learner as batch
+from samewise.learners.batch import soft_neighbors
 from samewise.learners.batch.itml import ITML
-from samewise.learners.batch.lmnn.points import Classes
 from samewise.learners.batch.mcml import MCML
 from samewise.learners.batch.mmc import MMC
 from samewise.learners.batch.nca import NCA, expected_errors
+from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import Coordinates, SoftNeighbors, spread_over
 from samewise.solvers.workers import Workers, workers
 from tests.reference import peers as reference

@@ -16,8 +16,8 @@ import samewise
 from samewise import KNNClassifier, Pairs, Triplets
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import NeuralSimilarity
-from samewise.learners.batch.batch_learner import snn as module
-from samewise.learners.batch.snn import SNN, Cost, Scale, parts
+from samewise.learners.batch import snn as module
+from samewise.learners.batch.snn import SNN, NetworkLoss, Scale, parts
 from tests.reference import snn as reference
 
 
@@ -103,7 +103,8 @@ def test_cost_and_gradient_are_those_of_the_formulas(few, alpha, kind, seed, mon
     monkeypatch.setattr(module, "BLOCK_BYTES", 700)
     given = Pairs(kind(few.X), few.left, few.right, few.y, few.sample_weight)
     theta = network(seed)
-    loss, gradient = Cost(given, Scale.of(given.X), 3, alpha)(theta)
+    found = NetworkLoss(given, Scale.of(given.X), 3, alpha).value_and_gradient(theta)
+    loss, gradient = found.loss, found.gradient
     U, V, c, w, b = parts(theta, 3)
     told = (*scaled(few), few.sample_weight, alpha, U, V, c, w, b[0])
     assert loss == pytest.approx(reference.loss(*told), rel=1e-12)
@@ -112,10 +113,11 @@ def test_cost_and_gradient_are_those_of_the_formulas(few, alpha, kind, seed, mon
 
 
 def test_gradient_by_differences(few, seed):
-    cost = Cost(few, Scale.of(few.X), 3, 0.01)
+    cost = NetworkLoss(few, Scale.of(few.X), 3, 0.01)
     theta, v = network(seed), network(seed + 100)
-    ahead, behind = (cost(theta + t * v)[0] for t in (1e-6, -1e-6))
-    assert (ahead - behind) / 2e-6 == pytest.approx(cost(theta)[1] @ v, rel=1e-6, abs=1e-9)
+    ahead, behind = (cost.value_and_gradient(theta + t * v).loss for t in (1e-6, -1e-6))
+    slope = cost.value_and_gradient(theta).gradient @ v
+    assert (ahead - behind) / 2e-6 == pytest.approx(slope, rel=1e-6, abs=1e-9)
 
 
 def test_the_form_is_for_rows_as_they_are(few, seed):
@@ -132,8 +134,9 @@ def test_the_form_is_for_rows_as_they_are(few, seed):
 
 def test_it_goes_down_to_where_the_gradient_vanishes(few):
     snn = SNN(2, alpha=0.01, tol=0, max_iter=5000, random_state=0).fit(few)
-    cost = Cost(few, Scale.of(few.X), 2, 0.01)
-    loss, gradient = cost(cost.scale.inside(snn.metric_))
+    cost = NetworkLoss(few, Scale.of(few.X), 2, 0.01)
+    found = cost.value_and_gradient(cost.scale.inside(snn.metric_))
+    loss, gradient = found.loss, found.gradient
     assert snn.converged_
     assert loss == pytest.approx(snn.loss_, rel=1e-9)
     assert np.abs(gradient).max() < 1e-5

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from samewise.learners.batch.lmnn.objective import Value
+from samewise.solvers.evaluation import Evaluation, Matrix64, Objective
 
-Matrix64 = NDArray[np.float64]
+__all__ = ["LBFGS"]
 
 MEMORY = 10
 DECREASE, SLOPE = 1e-4, 0.9
 TRIALS = 20
 
+E = TypeVar("E", bound=Evaluation)
 
-class LBFGS:
+
+class LBFGS(Generic[E]):
     """Steps of a limited-memory quasi-Newton method.
 
     References
@@ -26,21 +27,21 @@ class LBFGS:
     optimization via quasi-Newton methods*, 2013, for the line search.
     """
 
-    def __init__(self, evaluate: Callable[[Matrix64], Value]) -> None:
-        self._evaluate = evaluate
+    def __init__(self, objective: Objective[E]) -> None:
+        self._objective = objective
         self._pairs: deque[tuple[Matrix64, Matrix64, float]] = deque(maxlen=MEMORY)
 
-    def step(self, L: Matrix64, value: Value) -> tuple[Matrix64, Value] | None:
+    def step(self, L: Matrix64, value: E) -> tuple[Matrix64, E] | None:
         """The next matrix and its value, or None if no decrease can be found."""
         p = self._direction(value.gradient, L)
         slope = float(np.vdot(value.gradient, p))
         if not slope < 0:
             return self._again(L, value)
         low, high, t = 0.0, np.inf, 1.0
-        best: tuple[Matrix64, Value] | None = None
+        best: tuple[Matrix64, E] | None = None
         for _ in range(TRIALS):
             trial = L + t * p
-            there = self._evaluate(trial)
+            there = self._objective.value_and_gradient(trial)
             if not there.loss <= value.loss + DECREASE * t * slope:
                 high = t
             else:
@@ -58,7 +59,7 @@ class LBFGS:
         """Start anew, without memory."""
         self._pairs.clear()
 
-    def _again(self, L: Matrix64, value: Value) -> tuple[Matrix64, Value] | None:
+    def _again(self, L: Matrix64, value: E) -> tuple[Matrix64, E] | None:
         """What was learned about the curvature misleads here: try without it."""
         if not self._pairs:
             return None

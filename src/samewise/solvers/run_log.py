@@ -1,77 +1,128 @@
-"""What is seen of a run while it goes."""
+"""What is known of a run while it goes on: history, callback, and reasons to stop."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from samewise.engine.progress import Progress
+from samewise.solvers.held_out import EVERY, HeldOut
 
-__all__ = ["Callback", "Watch"]
+__all__ = ["Callback", "RunLog"]
 
 Callback = Callable[[dict[str, Any]], object] | None
 
 
-class Watch:
-    """Sees every iteration: history, callback, progress, and reasons to stop.
+class RunLog:
+    """Looks at every iteration: history, callback, a line now and then, and reasons to stop.
+
+    It is used as a context: inside, Ctrl-C only stops the run, and is raised on leaving.
 
     Parameters
     ----------
     owner : str
+        The name of the learner.
     fields : tuple of str
-        What an iteration is described by.
-    progress : Progress
-        Knows of Ctrl-C.
+        What an iteration is described by. The last is the held-out error, if there may be one.
     verbose : int or bool
         Whether to print a line, at most once a second.
     callback : callable or None
         Called with a dict; stops the run if it returns true.
-    shown : str
-        What the callback is shown beside the fields.
+    shown : str, default="components"
+        The name of what is learned in that dict.
+    as_shown : callable, optional
+        What the callback gets of what is learned; by default that itself.
+
+    Attributes
+    ----------
+    rows : list of tuples
+        The fields of each iteration, and the seconds since the start.
+    held_out : HeldOut or None
+        Looked at every fifth iteration.
+    stopped : bool
+        Whether the run was stopped from outside or by the held-out error.
+    interrupted : bool
+        Whether it was stopped from outside.
     """
 
     def __init__(
         self,
         owner: str,
         fields: tuple[str, ...],
-        progress: Progress,
         verbose: int | bool,
         callback: Callback,
         shown: str = "components",
+        as_shown: Callable[[Any], Any] | None = None,
     ) -> None:
-        self.shown = shown
         self.owner, self.fields = owner, (*fields, "seconds")
-        self.progress, self.verbose, self.callback = progress, verbose, callback
+        self.verbose, self.callback = verbose, callback
+        self.shown, self.as_shown = shown, as_shown
+        self._progress = Progress(owner, 0, verbose=False)
+        self.begin()
+
+    def begin(self, held_out: HeldOut | None = None) -> None:
+        """Forget all iterations: a run from another start."""
         self.rows: list[tuple[float, ...]] = []
-        self.stopped = False
+        self.held_out = held_out
+        self.stopped = self.interrupted = False
         self._start = self._said = time.monotonic()
 
+    def __enter__(self) -> Self:
+        self._progress.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.__exit__(kind, error, traceback)
+
     def look(self, learned: Callable[[], Any], *values: float) -> bool:
-        """Take in an iteration; True to stop the run."""
+        """Take in an iteration; True to stop the run.
+
+        Parameters
+        ----------
+        learned : callable
+            Returns what is learned up to here.
+        *values : floats
+            The fields, without the held-out error.
+        """
         now = time.monotonic()
+        held_out = self.held_out
+        if len(values) + 2 == len(self.fields):
+            error = np.nan
+            if held_out is not None and len(self.rows) % EVERY == EVERY - 1:
+                error = held_out.look(learned())
+                self.stopped |= held_out.enough
+            values = (*values, error)
         self.rows.append((*values, now - self._start))
         if self.verbose and now - self._said >= 1.0:
             self._said = now
             self.say()
         if self.callback is not None:
             info: dict[str, Any] = dict(zip(self.fields, self.rows[-1], strict=True))
-            info |= {"iteration": len(self.rows), self.shown: learned()}
-            self.stopped |= bool(self.callback(info))
-        self.stopped |= self.progress.interrupted
+            present = learned() if self.as_shown is None else self.as_shown(learned())
+            info |= {"iteration": len(self.rows), self.shown: present}
+            self.interrupted |= bool(self.callback(info))
+        self.interrupted |= self._progress.interrupted
+        self.stopped |= self.interrupted
         return self.stopped
 
     def say(self) -> None:
         """Print where the run is."""
         if self.verbose and self.rows:
             known = zip(self.fields[:-1], self.rows[-1], strict=False)
-            told = ", ".join(_told(name, value) for name, value in known if value == value)
+            parts = ", ".join(_as_text(name, value) for name, value in known if value == value)
             print(
-                f"{self.owner}: iteration {len(self.rows):,}, {told}, {self.rows[-1][-1]:.0f} s",
+                f"{self.owner}: iteration {len(self.rows):,}, {parts}, {self.rows[-1][-1]:.0f} s",
                 file=sys.stderr,
             )
 
@@ -82,7 +133,7 @@ class Watch:
         return dict(zip(self.fields, columns, strict=True))
 
 
-def _told(name: str, value: float) -> str:
+def _as_text(name: str, value: float) -> str:
     """A field and its value; those named n_… are counts."""
     count = name.startswith("n_")
     return f"{name.removeprefix('n_').replace('_', ' ')} {value:{',.0f' if count else '.6g'}}"

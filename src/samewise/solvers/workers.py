@@ -42,12 +42,12 @@ class Workers:
 @contextmanager
 def workers() -> Iterator[Workers]:
     """As many workers as numba may use threads (NUMBA_NUM_THREADS), up to `MOST`."""
-    n = min(config.NUMBA_NUM_THREADS, MOST)  # type: ignore[attr-defined]
+    n = min(int(vars(config)["NUMBA_NUM_THREADS"]), MOST)
     with _pools().limit(limits=1, user_api="blas"):
         if n == 1:
             yield Workers(1, None)
             return
-        with ThreadPoolExecutor(n, "lmnn") as pool:
+        with ThreadPoolExecutor(n, "samewise") as pool:
             yield Workers(n, pool)
 
 

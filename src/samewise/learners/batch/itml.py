@@ -14,9 +14,8 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from samewise._typing import Matrix
+from samewise._typing import Array, Matrix
 from samewise.engine.online import few_threads
-from samewise.engine.progress import Progress
 from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.forms import Mahalanobis
 from samewise.kernels.logdet_loop import cycle
@@ -24,7 +23,7 @@ from samewise.kernels.pairwise import dense, row_dots, squared_distances, times
 from samewise.kernels.psd import factor
 from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, regularized
 from samewise.learners.batch.pair_differences import Differences
-from samewise.solvers.run_log import Watch
+from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
 from samewise.supervision.sampling import row_keys
 
@@ -197,16 +196,18 @@ class ITML(BatchLearner):
         start = duals[used]
         if self.warm_start and len(before) == len(duals):
             start = problem.admissible(before[used].copy())
-        with Progress("ITML", 0, verbose=False) as progress, few_threads(len(A)):
-            watch = Watch("ITML", ("loss", "gap"), progress, self.verbose, self.callback)
-            state = self._solve(problem, start, watch)
+        with (
+            RunLog("ITML", ("loss", "gap"), self.verbose, self.callback) as log,
+            few_threads(len(A)),
+        ):
+            state = self._solve(problem, start, log)
             duals[used] = state.duals
             self.duals_ = duals
-            self._keep(factor(state.A)[0].astype(pairs.X.dtype))
+            self._keep(state.components().astype(pairs.X.dtype))
             self.loss_, self.gap_ = state.loss, state.gap
-            self.n_iter_, self.history_ = len(watch.rows), watch.history
+            self.n_iter_, self.history_ = len(log.rows), log.history
             self.converged_ = self._enough(state)
-            if not (self.converged_ or watch.stopped):
+            if not (self.converged_ or log.stopped):
                 reached = f"; the gap is {state.gap / state.loss:.1e}·loss"
                 self._say_unfinished(self.tol, self.n_iter_, reached)
         return self
@@ -232,7 +233,7 @@ class ITML(BatchLearner):
         A = definite(self.prior, d, "prior")
         return _inverse(A), A
 
-    def _problem(self, pairs: Pairs, inverse: Vector) -> tuple[Problem, NDArray[np.intp]]:
+    def _problem(self, pairs: Pairs, inverse: Vector) -> tuple[DualProblem, NDArray[np.intp]]:
         """The problem of the pairs that say something, and which these are."""
         V = Differences.of(pairs, "ITML")
         weight = np.ones(len(pairs)) if pairs.sample_weight is None else pairs.sample_weight
@@ -246,23 +247,24 @@ class ITML(BatchLearner):
         delta = pairs.y[used].astype(np.float64)
         xi = np.where(delta > 0, u, low)
         log_det = float(np.linalg.slogdet(inverse)[1])
-        return Problem(V.only(used), delta, self.gamma * weight[used], xi, inverse, log_det), used
+        gamma = self.gamma * weight[used]
+        return DualProblem(V.only(used), delta, gamma, xi, inverse, log_det), used
 
-    def _solve(self, problem: Problem, duals: Vector, watch: Watch) -> State:
+    def _solve(self, problem: DualProblem, duals: Vector, log: RunLog) -> DualState:
         state = problem.state(duals)
-        while len(watch.rows) < self.max_iter:
+        while len(log.rows) < self.max_iter:
             state = problem.state(problem.cycle(state))
-            stop = watch.look(lambda A=state.A: factor(A)[0], state.loss, state.gap)  # type: ignore[misc]
+            stop = log.look(state.components, state.loss, state.gap)
             if stop or self._enough(state):
                 break
-        watch.say()
+        log.say()
         return state
 
-    def _enough(self, state: State) -> bool:
+    def _enough(self, state: DualState) -> bool:
         return bool(state.gap <= self.tol * state.loss)
 
 
-class State(NamedTuple):
+class DualState(NamedTuple):
     """Multipliers, the A that they give, its loss, and how far that is from the least at most."""
 
     duals: Vector
@@ -270,8 +272,12 @@ class State(NamedTuple):
     loss: float
     gap: float
 
+    def components(self) -> Array:
+        """L with A = LᵀL."""
+        return factor(self.A)[0]
 
-class Problem(NamedTuple):
+
+class DualProblem(NamedTuple):
     """Pairs with δ, γ and ξ₀, A₀⁻¹ and log det A₀⁻¹."""
 
     V: Differences
@@ -305,14 +311,14 @@ class Problem(NamedTuple):
         """ξ: 1/ξ = 1/ξ₀ − δλ/γ."""
         return 1 / (1 / self.xi - self.delta * duals / self.gamma)
 
-    def cycle(self, state: State) -> Vector:
+    def cycle(self, state: DualState) -> Vector:
         """The multipliers after one projection on each constraint."""
         A, duals, bounds = state.A.copy(), state.duals.copy(), self.slack_bounds(state.duals)
         for rows in self.V.blocks():
             cycle(A, self.V[rows], self.delta[rows], self.gamma[rows], duals[rows], bounds[rows])
         return duals
 
-    def state(self, duals: Vector) -> State:
+    def state(self, duals: Vector) -> DualState:
         """A from the multipliers, the loss P(A) and P(A) − g(λ).
 
         The dual function is g(λ) = −log det(AA₀⁻¹) − γ Σ log(ξ/ξ₀), and below every loss.
@@ -331,7 +337,7 @@ class Problem(NamedTuple):
         loss = np.vdot(A, self.inverse) - log_det - len(A) + slack
         bound = -log_det - self.gamma @ np.log(self.slack_bounds(duals) / self.xi)
         # Below 0 there is only rounding.
-        return State(duals, A, max(float(loss), 0.0), max(float(loss - bound), 0.0))
+        return DualState(duals, A, max(float(loss), 0.0), max(float(loss - bound), 0.0))
 
 
 def _inverse(A: Vector) -> Vector:

@@ -12,22 +12,19 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Array
-from samewise.engine.progress import Progress
 from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map
-from samewise.learners.batch.lmnn.objective import Value
-from samewise.learners.batch.lmnn.points import Classes
+from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
     Coordinates,
     SoftNeighbors,
     Vector,
     near_at_one,
     starts,
-    value,
 )
 from samewise.learners.neighbors.class_checks import numbered
-from samewise.solvers.factored_convex import Solution, solve
-from samewise.solvers.lbfgs import Matrix64
-from samewise.solvers.run_log import Watch
+from samewise.solvers.evaluation import Evaluation, Matrix64
+from samewise.solvers.factored_convex import ProvenSolution, solve
+from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import workers
 
 __all__ = ["MCML"]
@@ -158,8 +155,10 @@ class MCML(BatchLearner):
             X = dense_rows(X, "MCML")
             self.classes_, labels = numbered(y, "MCML")
             L = self._given_start(before)
-        with Progress("MCML", 0, verbose=False) as progress, workers() as team:
-            watch = Watch("MCML", ("loss", "gap"), progress, self.verbose, self.callback)
+        with (
+            RunLog("MCML", ("loss", "gap"), self.verbose, self.callback) as log,
+            workers() as team,
+        ):
             classes = Classes(labels, len(self.classes_))
             where = Coordinates(X, classes)
             problem = Collapse(SoftNeighbors(where.rows, classes, team))
@@ -169,23 +168,23 @@ class MCML(BatchLearner):
                     problem.points,
                     where,
                     d,
-                    lambda some, L: Collapse(some).value(L).loss,
+                    lambda some, L: Collapse(some).value_and_gradient(L).loss,
                     near_at_one,
                 )[0]
             else:
                 L = np.linalg.qr(np.vstack([where.coordinates(L), np.zeros((d, d))])).R
 
-            def look(found: Solution) -> bool:
+            def look(found: ProvenSolution) -> bool:
                 known = found.value.loss, found.gap * max(found.value.loss, 1.0)
-                return watch.look(lambda: where.components(found.L), *known)
+                return log.look(lambda: where.components(found.L), *known)
 
-            found = solve(problem, L, max_iter=self.max_iter, tol=self.tol, watch=look)
-            watch.say()
+            found = solve(problem, L, max_iter=self.max_iter, tol=self.tol, look=look)
+            log.say()
             self._keep(where.components(found.L).astype(X.dtype))
             self.loss_, self.converged_ = found.value.loss, found.converged
             self.gap_ = found.gap * max(self.loss_, 1.0)
-            self.n_iter_, self.history_ = len(watch.rows), watch.history
-            if not (self.converged_ or watch.stopped):
+            self.n_iter_, self.history_ = len(log.rows), log.history
+            if not (self.converged_ or log.stopped):
                 reached = f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}"
                 self._say_unfinished(self.tol, self.n_iter_, reached)
         return self
@@ -224,11 +223,11 @@ class Collapse:
         counts = (partners > 0).astype(np.float64)
         return counts * (log_total - np.log(np.maximum(partners, 1))), counts, counts
 
-    def value(self, L: Matrix64) -> Value:
+    def value_and_gradient(self, L: Matrix64) -> Evaluation:
         """The loss and its gradient by L."""
         loss, gradient = self.points.sum(L, self._rule)
         pulled = L @ self.S0
-        return value(loss + float(np.vdot(pulled, L)), gradient + 2 * pulled)
+        return Evaluation(loss + float(np.vdot(pulled, L)), gradient + 2 * pulled)
 
     def proof(self, L: Matrix64) -> tuple[float, NDArray[np.float64]]:
         """The gap over max(loss, 1), and the directions in which M should grow.

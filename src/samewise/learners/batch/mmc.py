@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -14,17 +15,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Array
 from samewise.engine.online import few_threads
-from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
 from samewise.kernels.pairwise import squared_norms
 from samewise.kernels.psd import factor
 from samewise.learners.batch.batch_learner import SINGULAR, BatchLearner, regularized
-from samewise.learners.batch.lmnn.objective import Value
 from samewise.learners.batch.pair_differences import Differences
-from samewise.learners.batch.soft_neighbors import value
-from samewise.solvers.factored_convex import Solution, solve
-from samewise.solvers.lbfgs import Matrix64
-from samewise.solvers.run_log import Watch
+from samewise.solvers.evaluation import Evaluation, Matrix64
+from samewise.solvers.factored_convex import ProvenSolution, solve
+from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
 
 __all__ = ["MMC"]
@@ -178,15 +176,17 @@ class MMC(BatchLearner):
                 before = None
             full = self.structure == "full"
             problem = Stretch(*_sides(pairs)) if full else Weights(*_sides(pairs))
-        with Progress("MMC", 0, verbose=False) as progress, few_threads(pairs.X.shape[1]):
-            watch = Watch("MMC", ("objective", "gap"), progress, self.verbose, self.callback)
-            found = problem.solve(before, self.max_iter, self.tol, watch)
-            watch.say()
+        with (
+            RunLog("MMC", ("objective", "gap"), self.verbose, self.callback) as log,
+            few_threads(pairs.X.shape[1]),
+        ):
+            found = problem.solve(before, self.max_iter, self.tol, log)
+            log.say()
             self._keep(found.components.astype(pairs.X.dtype))
             self.objective_, self.gap_ = found.objective, found.gap
-            self.n_iter_, self.history_ = len(watch.rows), watch.history
+            self.n_iter_, self.history_ = len(log.rows), log.history
             self.converged_ = bool(found.gap <= self.tol * found.objective)
-            if not (self.converged_ or watch.stopped):
+            if not (self.converged_ or log.stopped):
                 reached = f"; the gap is {found.gap / found.objective:.1e}·objective"
                 self._say_unfinished(self.tol, self.n_iter_, reached)
         return self
@@ -239,7 +239,7 @@ class Stretch:
         for rows in D.blocks():
             self.U[rows] = D[rows] @ self.B
 
-    def solve(self, before: Array | None, max_iter: int, tol: float, watch: Watch) -> Found:
+    def solve(self, before: Array | None, max_iter: int, tol: float, log: RunLog) -> Found:
         """The best A, found over L."""
         r = self.B.shape[1]
         L = np.eye(r) / np.sqrt(r)
@@ -250,25 +250,26 @@ class Stretch:
             L,
             max_iter=max_iter,
             tol=tol,
-            watch=lambda found: watch.look(
+            look=lambda found: log.look(
                 lambda: self._result(found).components, *self._result(found)[1:]
             ),
         )
         return self._result(found)
 
-    def _result(self, found: Solution) -> Found:
+    def _result(self, found: ProvenSolution) -> Found:
         L = found.L / np.linalg.norm(found.L)
         objective = float(np.exp(-found.value.loss))
         M = self.B @ (L.T @ L) @ self.B.T
         return Found(factor((M + M.T) / 2)[0], objective, found.gap * objective)
 
-    def value(self, L: Matrix64) -> Value:
+    def value_and_gradient(self, L: Matrix64) -> Evaluation:
         """The loss and its gradient."""
         E = self.U @ L.T
         lengths = np.maximum(np.sqrt(squared_norms(E)), LEAST)
         total, trace = float(lengths.sum()), float(np.vdot(L, L))
         E /= lengths[:, None]
-        return value(-np.log(total) + 0.5 * np.log(trace), L / trace - (E.T @ self.U) / total)
+        loss = -np.log(total) + 0.5 * np.log(trace)
+        return Evaluation(loss, L / trace - (E.T @ self.U) / total)
 
     def proof(self, L: Matrix64) -> tuple[float, Vector]:
         """Part of the objective that is missing at most, and directions in which A should grow.
@@ -299,25 +300,25 @@ class Weights:
         scatter = np.diag(np.diagonal(near)[self.used] / self.units**2)
         self.s = regularized(scatter, "the scatter of similar pairs", "MMC").diagonal()
 
-    def solve(self, before: Array | None, max_iter: int, tol: float, watch: Watch) -> Found:
+    def solve(self, before: Array | None, max_iter: int, tol: float, log: RunLog) -> Found:
         """The best weights: Newton's method, with steps that keep them positive."""
         a = 1 / (self.s * len(self.s))
         if before is not None:
             given = squared_norms(before.T.astype(np.float64))[self.used] * self.units**2
             a = np.maximum(given, IDLE * a) / (self.s @ given) if given.any() else a
         h, gradient, hessian = self._derivatives(a)
-        while len(watch.rows) < max_iter:
-            found = self._found(a)
-            if found.gap <= tol * found.objective and watch.rows:
+        found = self._found(a)
+        while len(log.rows) < max_iter:
+            if found.gap <= tol * found.objective and log.rows:
                 break
             onward = self._step(a, h, gradient, hessian)
             if onward is not None:
                 a = onward
                 h, gradient, hessian = self._derivatives(a)
             found = self._found(a)
-            if watch.look(lambda found=found: found.components, *found[1:]) or onward is None:  # type: ignore[misc]
+            if log.look(partial(getattr, found, "components"), *found[1:]) or onward is None:
                 break
-        return self._found(a)
+        return found
 
     def _cost(self, a: Vector) -> float:
         return float(self.s @ a - np.log(np.sqrt(self.W @ a).sum()))

@@ -13,11 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Array
-from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
 from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map, held_out_rows
-from samewise.learners.batch.lmnn.objective import Value
-from samewise.learners.batch.lmnn.points import Classes
+from samewise.learners.batch.neighbor_errors import NeighborErrors
+from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
     POWERS,
     Coordinates,
@@ -25,12 +24,12 @@ from samewise.learners.batch.soft_neighbors import (
     Vector,
     spread_over,
     starts,
-    value,
 )
 from samewise.learners.neighbors.class_checks import numbered
-from samewise.solvers.held_out import EVERY, HeldOut
-from samewise.solvers.lbfgs import LBFGS, Matrix64
-from samewise.solvers.run_log import Watch
+from samewise.solvers.evaluation import Evaluation, Matrix64
+from samewise.solvers.held_out import HeldOut
+from samewise.solvers.lbfgs import LBFGS
+from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import workers
 
 __all__ = ["NCA"]
@@ -221,22 +220,20 @@ class NCA(BatchLearner):
             kept, held = held_out_rows(
                 labels, self.validation_fraction, check_random_state(self.random_state)
             )
-        with Progress("NCA", 0, verbose=False) as progress, workers() as team:
+        fields = ("loss", "validation_error")
+        with RunLog("NCA", fields, self.verbose, self.callback) as log, workers() as team:
             if held is not None:
                 Xv, yv, X, labels = X[held], labels[held], X[kept], labels[kept]
             classes = Classes(labels, len(self.classes_))
             where = Coordinates(X, classes)
             points = SoftNeighbors(where.rows, classes, team)
-            runs: list[Run] = []
+            runs: list[NCARun] = []
             for L, penalty in self._starts(points, where, given):
-                watch = Watch(
-                    "NCA", ("loss", "validation_error"), progress, self.verbose, self.callback
-                )
-                held_out = None
+                log.begin()
                 if held is not None:
-                    held_out = HeldOut(X, labels, Xv, yv, NEIGHBORS, team)
-                runs.append(self._run(points, where, L, penalty, watch, held_out))
-                if watch.stopped:
+                    log.held_out = HeldOut(NeighborErrors(X, labels, Xv, yv, NEIGHBORS, team))
+                runs.append(self._run(points, where, L, penalty, log))
+                if log.interrupted:
                     break
             best = min(runs, key=lambda run: (run.error, run.loss))
             self._keep(best.components.astype(X.dtype))
@@ -289,36 +286,30 @@ class NCA(BatchLearner):
         where: Coordinates,
         L: Matrix64,
         penalty: float,
-        watch: Watch,
-        held_out: HeldOut | None,
-    ) -> Run:
+        log: RunLog,
+    ) -> NCARun:
         """From one start to the end."""
 
         def look(L: Matrix64, loss: float) -> bool:
-            error, enough = np.nan, False
-            if held_out is not None and len(watch.rows) % EVERY == EVERY - 1:
-                error = held_out.look(where.components(L))
-                enough = held_out.enough
-            return watch.look(lambda: where.components(L), loss, error) or enough
+            return log.look(lambda: where.components(L), loss)
 
         converged = stopped = False
         if penalty and self.max_iter >= PART:
             tol = max(self.tol, COARSE)
             L, _, stopped = descend(points, L, penalty, tol, self.max_iter // PART, look)
         if not stopped:
-            most = self.max_iter - len(watch.rows)
+            most = self.max_iter - len(log.rows)
             L, converged, stopped = descend(points, L, 0.0, self.tol, most, look)
-        components, loss, error = where.components(L), watch.rows[-1][0], 0.0
-        if held_out is not None:
-            held_out.look(components)
-            assert held_out.best is not None
-            components, error = held_out.best, held_out.error
+        components, loss, error = where.components(L), log.rows[-1][0], 0.0
+        if log.held_out is not None:
+            log.held_out.look(components)
+            components, error = log.held_out.best, log.held_out.error
             loss, _ = points.sum(where.coordinates(components), expected_errors)
-        watch.say()
-        return Run(components, loss, error, watch.history, converged, converged or stopped)
+        log.say()
+        return NCARun(components, loss, error, log.history, converged, converged or stopped)
 
 
-class Run(NamedTuple):
+class NCARun(NamedTuple):
     """What came of one start: the held-out error, or 0; whether it converged, or was ended."""
 
     components: Matrix64
@@ -327,6 +318,22 @@ class Run(NamedTuple):
     history: dict[str, Vector]
     converged: bool
     ended: bool
+
+
+class PenalizedErrors(NamedTuple):
+    """Σ_i (1 − p_i) + λ‖L‖²."""
+
+    points: SoftNeighbors
+    weight: float
+
+    def value_and_gradient(self, L: Matrix64) -> Evaluation:
+        """The sum and its gradient by L."""
+        return self.penalized(L, *self.points.sum(L, expected_errors))
+
+    def penalized(self, L: Matrix64, loss: float, gradient: Matrix64) -> Evaluation:
+        """The same, where the errors and their gradient are known."""
+        loss += self.weight * float(np.vdot(L, L))
+        return Evaluation(loss, gradient + 2 * self.weight * L)
 
 
 def descend(
@@ -343,12 +350,9 @@ def descend(
     """
     first, gradient = points.sum(L, expected_errors)
     weight = penalty * first / max(float(np.vdot(L, L)), 1e-300)
-
-    def penalized(L: Matrix64, loss: float, gradient: Matrix64) -> Value:
-        return value(loss + weight * float(np.vdot(L, L)), gradient + 2 * weight * L)
-
-    lbfgs = LBFGS(lambda L: penalized(L, *points.sum(L, expected_errors)))
-    now, small = penalized(L, first, gradient), 0
+    objective = PenalizedErrors(points, weight)
+    lbfgs = LBFGS(objective)
+    now, small = objective.penalized(L, first, gradient), 0
     for _ in range(max_iter):
         step = lbfgs.step(L, now)
         fell = 0.0 if step is None else now.loss - step[1].loss

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import OptimizeResult, minimize
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
@@ -18,14 +18,15 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from samewise._typing import Matrix
 from samewise.engine.online import few_threads
-from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, NeuralSimilarity
 from samewise.kernels.pairwise import row_slices, times
 from samewise.kernels.scatter_loop import add_rows
 from samewise.learners.batch.batch_learner import Batch
-from samewise.solvers.held_out import EVERY, PATIENCE
-from samewise.solvers.run_log import Watch
+from samewise.solvers.evaluation import Evaluation
+from samewise.solvers.held_out import HeldOut
+from samewise.solvers.run_log import RunLog
+from samewise.solvers.smooth import minimize_smooth
 from samewise.supervision import Pairs
 
 __all__ = ["SNN"]
@@ -183,13 +184,18 @@ class SNN(Batch):
             used, held = self._parts(pairs, random)
             scale = Scale.of(pairs.X)
             network = self._start(scale, random)
-        with Progress("SNN", 0, verbose=False) as progress, few_threads(pairs.X.shape[1]):
-            fields = ("loss", "validation_loss")
-            watch = Watch("SNN", fields, progress, self.verbose, self.callback, "metric")
-            cost = Cost(used, scale, self.n_hidden, self.alpha)
-            held_out = None if held is None else Cost(held, scale, self.n_hidden, 0.0)
-            self._solve(cost, held_out, network, watch)
-            if not (self.converged_ or watch.stopped):
+        made = partial(scale.form, n_hidden=self.n_hidden)
+        fields = ("loss", "validation_loss")
+        with (
+            RunLog("SNN", fields, self.verbose, self.callback, "metric", made) as log,
+            few_threads(pairs.X.shape[1]),
+        ):
+            cost = NetworkLoss(used, scale, self.n_hidden, self.alpha)
+            if held is not None:
+                unseen = NetworkLoss(held, scale, self.n_hidden, 0.0)
+                log.held_out = HeldOut(lambda network: unseen.value_and_gradient(network).loss)
+            self._solve(cost, network, log)
+            if not (self.converged_ or log.stopped):
                 self._say_unfinished(self.tol, self.n_iter_, "")
         return self
 
@@ -228,37 +234,24 @@ class SNN(Batch):
             )
         return scale.inside(before)
 
-    def _solve(self, cost: Cost, held_out: Cost | None, network: Vector, watch: Watch) -> None:
-        best, least, in_vain = network, np.inf, 0
-
-        def held_loss(network: Vector) -> float:
-            nonlocal best, least, in_vain
-            assert held_out is not None
-            loss = held_out(network)[0]
-            in_vain += 1
-            if loss < least:
-                best, least, in_vain = network.copy(), loss, 0
-            return loss
-
-        def look(intermediate_result: OptimizeResult) -> None:
-            now, loss = intermediate_result.x, np.nan
-            if held_out is not None and len(watch.rows) % EVERY == EVERY - 1:
-                loss = held_loss(now)
-                watch.stopped |= in_vain >= PATIENCE
-            if watch.look(
-                lambda: cost.scale.form(now, cost.n_hidden), float(intermediate_result.fun), loss
-            ):
-                raise StopIteration
-
-        options = {"maxiter": self.max_iter, "maxfun": np.inf, "ftol": self.tol, "gtol": 0.0}
-        found = minimize(cost, network, jac=True, method="L-BFGS-B", callback=look, options=options)
+    def _solve(self, cost: NetworkLoss, network: Vector, log: RunLog) -> None:
+        found = minimize_smooth(
+            cost,
+            network,
+            look=lambda now, loss: log.look(lambda: now, loss),
+            maxiter=self.max_iter,
+            maxfun=np.inf,
+            ftol=self.tol,
+            gtol=0.0,
+        )
         network, loss = found.x, float(found.fun)
-        if held_out is not None:
-            held_loss(network)
-            network, loss = best, cost(best)[0]
-        watch.say()
-        self.converged_ = not watch.stopped and found.status in (0, FAILED_SEARCH)
-        self.loss_, self.n_iter_, self.history_ = loss, len(watch.rows), watch.history
+        if log.held_out is not None:
+            log.held_out.look(network)
+            network = log.held_out.best
+            loss = cost.value_and_gradient(network).loss
+        log.say()
+        self.converged_ = not log.stopped and found.status in (0, FAILED_SEARCH)
+        self.loss_, self.n_iter_, self.history_ = loss, len(log.rows), log.history
         self.metric_ = cost.scale.form(network, self.n_hidden)
 
 
@@ -299,7 +292,7 @@ class Scale(NamedTuple):
         )
 
 
-class Cost:
+class NetworkLoss:
     """mean (s − t)² + α/2 (‖U‖² + ‖V‖² + ‖w‖²) and its gradient, as one vector.
 
     Rows are never scaled: Uz = (U/size)(x − mean) for z = (x − mean)/size.
@@ -314,7 +307,7 @@ class Cost:
         weight = np.ones(len(pairs)) if pairs.sample_weight is None else pairs.sample_weight
         self.weight = (weight / weight.sum()).astype(self.X.dtype)
 
-    def __call__(self, network: Vector) -> tuple[float, Vector]:
+    def value_and_gradient(self, network: Vector) -> Evaluation:
         """The loss and its gradient."""
         dtype, (mean, size, _) = self.X.dtype, self.scale
         U, V, c, w, b = parts(network, self.n_hidden)
@@ -352,7 +345,7 @@ class Cost:
         punished[-1 - 2 * self.n_hidden : -1 - self.n_hidden] = 0
         punished[-1] = 0
         loss += self.alpha / 2 * float(punished @ punished)
-        return loss, gradient + self.alpha * punished
+        return Evaluation(loss, gradient + self.alpha * punished)
 
 
 def parts(network: Vector, n_hidden: int) -> tuple[Vector, Vector, Vector, Vector, Vector]:

@@ -13,19 +13,17 @@ with Z.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.kernels.pairwise import squared_distances, squared_norms
-from samewise.learners.batch.lmnn.objective import Value
-from samewise.learners.batch.lmnn.points import Classes, center
-from samewise.solvers.lbfgs import Matrix64
+from samewise.learners.batch.points_by_class import Classes, center
+from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
-__all__ = ["Coordinates", "SoftNeighbors", "near_at_one", "spread_over", "starts", "value"]
+__all__ = ["Coordinates", "SoftNeighbors", "near_at_one", "spread_over", "starts"]
 
 BLOCK_BYTES = 2**20
 """A block of rows of p(·|i), which should stay in the cache."""
@@ -281,9 +279,3 @@ def spread_over(D: Array, n_neighbors: float) -> float:
 
 def _ones(X: Array) -> Array:
     return np.ones((len(X), 1), X.dtype)
-
-
-def value(loss: float, gradient: Matrix64) -> Value:
-    """What L-BFGS asks for."""
-    nothing: Any = 0
-    return Value(loss, nothing, nothing, nothing, gradient)

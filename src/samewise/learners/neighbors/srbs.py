@@ -16,7 +16,6 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Array, Matrix
-from samewise.engine.progress import Progress
 from samewise.exceptions import SamewiseWarning
 from samewise.forms import NormalizedBilinear
 from samewise.kernels import normalizers
@@ -24,7 +23,7 @@ from samewise.kernels.pairwise import dense, row_dots, row_slices, times
 from samewise.kernels.psd import project
 from samewise.learners.neighbors.class_checks import unchanged_before, warn_of_small_classes
 from samewise.learners.neighbors.contrast_learner import ContrastLearner
-from samewise.solvers.run_log import Watch
+from samewise.solvers.run_log import RunLog
 
 __all__ = ["SRBS", "Cost"]
 
@@ -233,10 +232,8 @@ class SRBS(ContrastLearner):
             rows, V = told.rows.astype(np.float64), told.directions.astype(np.float64)
             diagonal = self.structure == "diagonal"
             cost = Cost(rows, V, self.beta, self.regularization, diagonal)
-            with Progress("SRBS", 0, verbose=False) as progress:
-                watch = Watch(
-                    "SRBS", ("loss", "change"), progress, self.verbose, self.callback, "matrix"
-                )
+            fields = ("loss", "change")
+            with RunLog("SRBS", fields, self.verbose, self.callback, "matrix") as watch:
                 start = np.ones(rows.shape[1]) if diagonal else np.eye(rows.shape[1])
                 solve = self._descend if self.solver == "gradient" else self._minimize
                 A, self.converged_ = solve(cost, start, watch)
@@ -250,7 +247,7 @@ class SRBS(ContrastLearner):
             )
         return self
 
-    def _keep(self, cost: Cost, A: Array, dtype: Any, watch: Watch) -> None:
+    def _keep(self, cost: Cost, A: Array, dtype: Any, watch: RunLog) -> None:
         matrix = (np.diag(A) if A.ndim == 1 else A).astype(dtype)
         self.metric_ = NormalizedBilinear(matrix, self.normalizer)
         self.loss_ = cost(A)[0]
@@ -258,7 +255,7 @@ class SRBS(ContrastLearner):
         watch.say()
         self.history_ = watch.history
 
-    def _descend(self, cost: Cost, A: Array, watch: Watch) -> tuple[Array, bool]:
+    def _descend(self, cost: Cost, A: Array, watch: RunLog) -> tuple[Array, bool]:
         """The schedule of the thesis: steps of 1/t along the mean gradient."""
         loss, G = cost(A)
         for t in range(1, self.max_iter + 1):
@@ -273,7 +270,7 @@ class SRBS(ContrastLearner):
                 return A, True
         return A, False
 
-    def _minimize(self, cost: Cost, A: Array, watch: Watch) -> tuple[Array, bool]:
+    def _minimize(self, cost: Cost, A: Array, watch: RunLog) -> tuple[Array, bool]:
         """L-BFGS over A, or over L with A = LᵀL ⪰ 0; weights are bounded by 0 instead."""
         factored = self.psd and not cost.diagonal
         shape = A.shape

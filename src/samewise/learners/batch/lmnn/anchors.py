@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Indices
-from samewise.learners.batch.lmnn.points import Classes
+from samewise.learners.batch.points_by_class import Classes
 
 
 class Anchors:

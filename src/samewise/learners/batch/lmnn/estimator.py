@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,19 +15,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Array, Indices
-from samewise.engine.progress import Progress
 from samewise.exceptions import SamewiseWarning
 from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map, held_out_rows
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.anchors import Anchors
-from samewise.learners.batch.lmnn.minimize import Solution, solve, solve_convex
-from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, Value
-from samewise.learners.batch.lmnn.points import Classes, nearest_targets
-from samewise.learners.batch.lmnn.problem import Problem
+from samewise.learners.batch.lmnn.minimize import LMNNSolution, solve, solve_convex
+from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, HingeEvaluation
+from samewise.learners.batch.lmnn.problem import LMNNProblem
+from samewise.learners.batch.neighbor_errors import NeighborErrors
+from samewise.learners.batch.points_by_class import Classes, nearest_targets
 from samewise.learners.neighbors.class_checks import numbered
-from samewise.solvers.held_out import HeldOut, HeldOutWatch
-from samewise.solvers.lbfgs import Matrix64
+from samewise.solvers.evaluation import Matrix64
+from samewise.solvers.held_out import HeldOut
+from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import Workers, workers
+
+FIELDS = ("pass", "loss", "n_active", "n_candidates", "validation_error")
+"""What `history_` has, but for the seconds."""
 
 SMALL = 2**22
 """Up to this many values the work is done in float64, beyond in float32."""
@@ -248,15 +251,13 @@ class LMNN(BatchLearner):
             start = self._given_start(before)
             random = check_random_state(self.random_state)
             kept, held = held_out_rows(labels, self.validation_fraction, random)
-        with Progress("LMNN", 0, verbose=False) as progress, workers() as team:
-            held_out = None
+        with RunLog("LMNN", FIELDS, self.verbose, self.callback) as log, workers() as team:
             if held is not None:
                 Xv, yv = X[held], labels[held]
                 X, labels = X[kept], labels[kept]
-                held_out = HeldOut(X, labels, Xv, yv, self.n_neighbors, team)
-            watch = HeldOutWatch(progress, self.verbose, self.callback, held_out)
-            self._learn(X, labels, given, start, watch, team, random)
-        if not (self.converged_ or watch.stopped):
+                log.held_out = HeldOut(NeighborErrors(X, labels, Xv, yv, self.n_neighbors, team))
+            self._learn(X, labels, given, start, log, team, random)
+        if not (self.converged_ or log.stopped):
             reached = ""
             if self.solver == "M":
                 reached = f"; the gap is {self.gap_ / self.anchor_loss_:.1e}·loss"
@@ -278,7 +279,7 @@ class LMNN(BatchLearner):
         labels: Indices,
         given: Indices | None,
         components: Matrix64 | None,
-        watch: HeldOutWatch,
+        log: RunLog,
         team: Workers,
         random: np.random.RandomState,
     ) -> None:
@@ -293,21 +294,20 @@ class LMNN(BatchLearner):
             # Later passes look for targets under the distance of the pass before.
             under = components if n_pass > 1 else None
             targets = self._targets(X, classes, given, under, sample.chosen, team)
-            problem = Problem(X, classes, targets, self.push_weight, hinge, dtype, team)
-            found = self._solve(problem, components, n_pass, sample.factor, watch)
+            problem = LMNNProblem(X, classes, targets, self.push_weight, hinge, dtype, team)
+            found = self._solve(problem, components, n_pass, sample.factor, log)
             components = problem.components(found.L)
-            if watch.stopped:
+            if log.stopped:
                 break
         assert components is not None
-        if watch.held_out is not None:
-            watch.held_out.look(components)
-            assert watch.held_out.best is not None
-            if watch.held_out.best is not components:
-                components = watch.held_out.best
+        if log.held_out is not None:
+            log.held_out.look(components)
+            if log.held_out.best is not components:
+                components = log.held_out.best
                 found.L = problem.coordinates(components)
                 problem.objective.search(found.L)
-                found.value = problem.objective.value(found.L)
-        watch.say()
+                found.value = problem.objective.value_and_gradient(found.L)
+        log.say()
         loss = found.value.loss, 0.0
         others = sample.others(random)
         if others is not None:
@@ -315,7 +315,7 @@ class LMNN(BatchLearner):
             loss = sample.estimate(loss[0], problem.losses(found.L, targets))
         missing = max(0, (self.n_components or 0) - len(components))
         components = np.pad(components, ((0, missing), (0, 0)))
-        self._keep_solution(components.astype(X.dtype), found, loss, sample.factor, watch)
+        self._keep_solution(components.astype(X.dtype), found, loss, sample.factor, log)
 
     def _targets(
         self,
@@ -334,12 +334,12 @@ class LMNN(BatchLearner):
 
     def _solve(
         self,
-        problem: Problem,
+        problem: LMNNProblem,
         components: Matrix64 | None,
         n_pass: int,
         factor: float,
-        watch: HeldOutWatch,
-    ) -> Solution:
+        log: RunLog,
+    ) -> LMNNSolution:
         if components is not None:
             L = problem.coordinates(components)
         elif self.init == "pca":
@@ -349,21 +349,21 @@ class LMNN(BatchLearner):
         if len(L) > L.shape[1]:
             L = np.linalg.qr(L).R
 
-        def look(L: Matrix64, value: Value) -> bool:
+        def look(L: Matrix64, value: HingeEvaluation) -> bool:
             n_candidates = len(problem.objective.candidates.columns)
-            value = replace(value, loss=factor * value.loss)
-            return watch.iteration(n_pass, partial(problem.components, L), value, n_candidates)
+            known = n_pass, factor * value.loss, value.active, n_candidates
+            return log.look(partial(problem.components, L), *known)
 
         method = solve if self.solver == "L" else solve_convex
-        return method(problem.objective, L, max_iter=self.max_iter, tol=self.tol, watch=look)
+        return method(problem.objective, L, max_iter=self.max_iter, tol=self.tol, look=look)
 
     def _keep_solution(
         self,
         components: Array,
-        found: Solution,
+        found: LMNNSolution,
         loss: tuple[float, float],
         factor: float,
-        watch: HeldOutWatch,
+        log: RunLog,
     ) -> None:
         self._keep(components)
         self.loss_, self.loss_std_ = loss
@@ -371,9 +371,9 @@ class LMNN(BatchLearner):
         self.__dict__.pop("gap_", None)
         if self.solver == "M":
             self.gap_ = factor * (found.value.loss - found.bound)
-        self.n_iter_ = len(watch.rows)
+        self.n_iter_ = len(log.rows)
         self.converged_ = found.converged
-        self.history_ = watch.history
+        self.history_ = log.history
 
 
 def _say_small(classes: Classes, k: int) -> None:

@@ -26,7 +26,7 @@ from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.estimator import LMNN
 from samewise.learners.neighbors.class_checks import numbered
 from samewise.learners.savable import Savable
-from samewise.solvers.lbfgs import Matrix64
+from samewise.solvers.evaluation import Matrix64
 
 EXACT = 10_000
 """Up to so many points all are landmarks unless said otherwise."""

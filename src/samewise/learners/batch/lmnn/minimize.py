@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.linalg
 
-from samewise.learners.batch.lmnn.objective import LINEAR, Hinge, Objective, Value
-from samewise.solvers.lbfgs import LBFGS, Matrix64
+from samewise.learners.batch.lmnn.objective import LINEAR, Hinge, HingeEvaluation, LMNNObjective
+from samewise.solvers.evaluation import Matrix64, Objective
+from samewise.solvers.lbfgs import LBFGS
 
 STALE, IDLE, LATE = 0.5, 10.0, 30
 """Candidates are searched anew when this part of the push is missing, or so many times the part
@@ -27,34 +29,57 @@ SIGMAS = tuple(10.0 ** -np.arange(0.5, 7.0, 0.5))
 STATIONARY = 1e-13
 """Relative decrease at which a smooth problem counts as solved: its gradient must be small."""
 
-Watch = Callable[[Matrix64, Value], bool]
+Look = Callable[[Matrix64, HingeEvaluation], bool]
 """Sees L and its value after every iteration; True to stop."""
 
 
+class CandidatePairs(Protocol):
+    """Pairs of points that can matter."""
+
+    def union(self, other: Self) -> Self:
+        """The pairs of both."""
+
+
+C = TypeVar("C", bound=CandidatePairs)
+
+
+class SearchedObjective(Objective[HingeEvaluation], Protocol[C]):
+    """A loss over candidate pairs, which are searched anew now and then."""
+
+    slack: float
+    candidates: C
+
+    def search(self, L: Matrix64) -> None:
+        """Find all pairs that matter at L, and those that nearly do."""
+
+    def missing(self) -> float:
+        """The part of the push at the last L that is not among the candidates."""
+
+
 @dataclass
-class Solution:
+class LMNNSolution:
     """Where a solver ended.
 
     `value` is over all triplets; `bound` is a loss that no M ⪰ 0 goes below.
     """
 
     L: Matrix64
-    value: Value
+    value: HingeEvaluation
     converged: bool = False
     bound: float = 0.0
 
 
 def solve(
-    objective: Objective, L: Matrix64, *, max_iter: int, tol: float, watch: Watch
-) -> Solution:
+    objective: SearchedObjective[C], L: Matrix64, *, max_iter: int, tol: float, look: Look
+) -> LMNNSolution:
     """L-BFGS over L, on candidates that are searched anew now and then.
 
     It has converged when two iterations in a row lower the loss by no more than tol·loss, and a
     fresh search over all triplets raises it by no more than that.
     """
-    lbfgs = LBFGS(objective.value)
+    lbfgs = LBFGS(objective)
     value = _searched(objective, L)
-    best = Solution(L, value)
+    best = LMNNSolution(L, value)
     since = small = 0
     for iteration in range(max_iter):
         before, known = L, value.loss
@@ -63,7 +88,7 @@ def solve(
         fell = (known - value.loss) / max(known, 1e-300)
         small = small + 1 if fell <= tol else 0
         since += 1
-        stop = watch(L, value) or iteration == max_iter - 1
+        stop = look(L, value) or iteration == max_iter - 1
         ready = step is None or small >= PATIENCE
         stale = missing > min(STALE, IDLE * max(fell, 0.0))
         if not (stop or ready or stale or since >= LATE):
@@ -75,7 +100,7 @@ def solve(
         since = small = 0
         improved = value.loss <= best.value.loss
         if improved:
-            best = Solution(L, value)
+            best = LMNNSolution(L, value)
         if ready and value.loss - known <= tol * known:
             best.converged = True
             break
@@ -85,27 +110,30 @@ def solve(
             objective.candidates = pairs.union(objective.candidates)
         if not improved:
             # What was not among the candidates misled the last step: back before it.
-            L, value = before, objective.value(before)
+            L, value = before, objective.value_and_gradient(before)
     return best
 
 
 def _tempered(
-    objective: Objective, lbfgs: LBFGS, before: Matrix64, step: tuple[Matrix64, Value]
-) -> tuple[Matrix64, Value, float]:
+    objective: SearchedObjective[C],
+    lbfgs: LBFGS[HingeEvaluation],
+    before: Matrix64,
+    step: tuple[Matrix64, HingeEvaluation],
+) -> tuple[Matrix64, HingeEvaluation, float]:
     """A step, shortened until at most `ASTRAY` of the push is missing, and the part that is."""
     L, value = step
     missing = objective.missing()
     while missing > ASTRAY and not np.array_equal(L, before):
         lbfgs.forget()
         L = (before + L) / 2
-        value = objective.value(L)
+        value = objective.value_and_gradient(L)
         missing = objective.missing()
     return L, value, missing
 
 
 def solve_convex(
-    objective: Objective, L: Matrix64, *, max_iter: int, tol: float, watch: Watch
-) -> Solution:
+    objective: LMNNObjective, L: Matrix64, *, max_iter: int, tol: float, look: Look
+) -> LMNNSolution:
     """The minimum over M ⪰ 0, with a proof.
 
     The problem is convex. Its dual is max Σ α_t over 0 ≤ α_t ≤ μ with A + Σ α_t C_t ⪰ 0, where A is
@@ -119,21 +147,21 @@ def solve_convex(
     pull = objective.pull_scatter()
     best, bound, used, stopped = None, 0.0, 0, False
 
-    def counted(L: Matrix64, value: Value) -> bool:
+    def counted(L: Matrix64, value: HingeEvaluation) -> bool:
         nonlocal used, stopped
         used += 1
-        stopped = watch(L, value)
+        stopped = look(L, value)
         return stopped
 
     for sigma in SIGMAS if hinge is LINEAR else (0.0,):
         objective.hinge = Hinge.smooth(sigma) if sigma else hinge
-        L = solve(objective, L, max_iter=max_iter - used, tol=STATIONARY, watch=counted).L
+        L = solve(objective, L, max_iter=max_iter - used, tol=STATIONARY, look=counted).L
         objective.search(L)
         bound = max(bound, dual_value(objective, L, pull))
         objective.hinge = hinge
-        value = objective.value(L)
+        value = objective.value_and_gradient(L)
         if best is None or value.loss < best.value.loss:
-            best = Solution(L, value)
+            best = LMNNSolution(L, value)
         best.bound = bound
         best.converged = best.value.loss - bound <= tol * best.value.loss
         if best.converged or stopped or used >= max_iter:
@@ -142,7 +170,7 @@ def solve_convex(
     return best
 
 
-def dual_value(objective: Objective, L: Matrix64, pull: Matrix64) -> float:
+def dual_value(objective: LMNNObjective, L: Matrix64, pull: Matrix64) -> float:
     """A lower bound of the loss over all M ⪰ 0, from the slopes of the hinges at L.
 
     With P = Σ α_t C_t, c = 1 / max(1, −λ_min(A^{-1/2} P A^{-1/2})) makes A + cP ⪰ 0. The dual of
@@ -160,6 +188,6 @@ def dual_value(objective: Objective, L: Matrix64, pull: Matrix64) -> float:
     return max(0.0, objective.mu * float(dual))
 
 
-def _searched(objective: Objective, L: Matrix64) -> Value:
+def _searched(objective: SearchedObjective[C], L: Matrix64) -> HingeEvaluation:
     objective.search(L)
-    return objective.value(L)
+    return objective.value_and_gradient(L)

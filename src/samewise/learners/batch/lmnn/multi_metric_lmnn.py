@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,21 +17,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from samewise._typing import Array, Indices
-from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.forms import Form
 from samewise.forms.multi_metric import MultiMetric, nearest_centers
 from samewise.learners.batch.batch_learner import Batch, dense_rows, given_map, held_out_rows
 from samewise.learners.batch.lmnn import target_checks as checks
-from samewise.learners.batch.lmnn.estimator import SMALL, _say_small
-from samewise.learners.batch.lmnn.minimize import PATIENCE, Solution, solve
+from samewise.learners.batch.lmnn.estimator import FIELDS, SMALL, _say_small
+from samewise.learners.batch.lmnn.minimize import PATIENCE, LMNNSolution, solve
+from samewise.learners.batch.lmnn.multi_errors import MultiNeighborErrors
 from samewise.learners.batch.lmnn.multi_objective import Maps, MultiObjective
-from samewise.learners.batch.lmnn.multi_watch import MultiHeldOut
-from samewise.learners.batch.lmnn.objective import LINEAR, Objective, Value
-from samewise.learners.batch.lmnn.points import Classes, nearest_targets
-from samewise.learners.batch.lmnn.problem import Problem
+from samewise.learners.batch.lmnn.objective import LINEAR, HingeEvaluation
+from samewise.learners.batch.lmnn.problem import LMNNProblem
+from samewise.learners.batch.points_by_class import Classes, nearest_targets
 from samewise.learners.neighbors.class_checks import numbered
-from samewise.solvers.held_out import HeldOutWatch
+from samewise.solvers.held_out import HeldOut
+from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import Workers, workers
 
 MOST_VALUES = 2**24
@@ -225,13 +225,16 @@ class MultiMetricLMNN(Batch):
             centers = self._centers(X, metric, random)
             start = self._given_start(X, labels, metric)
         groups = labels if centers is None else nearest_centers(X, centers)
-        with Progress("MultiMetricLMNN", 0, verbose=False) as progress, workers() as team:
+        with (
+            RunLog("MultiMetricLMNN", FIELDS, self.verbose, self.callback) as log,
+            workers() as team,
+        ):
             held_out = None
             if held is not None:
-                held_out = MultiHeldOut(X, labels, groups, Xv, yv, self.n_neighbors, team)
-            watch = HeldOutWatch(progress, self.verbose, self.callback, None)
-            self._learn(X, labels, groups, centers, start, watch, held_out, team)
-        if not (self.converged_ or watch.stopped):
+                errors = MultiNeighborErrors(X, labels, groups, Xv, yv, self.n_neighbors, team)
+                held_out = HeldOut(errors)
+            self._learn(X, labels, groups, centers, start, log, held_out, team)
+        if not (self.converged_ or log.stopped):
             self._say_unfinished(self.tol, self.max_iter, "")
         return self
 
@@ -308,8 +311,8 @@ class MultiMetricLMNN(Batch):
         groups: Indices,
         centers: Array | None,
         components: Maps | None,
-        watch: HeldOutWatch,
-        held_out: MultiHeldOut | None,
+        log: RunLog,
+        held_out: HeldOut | None,
         team: Workers,
     ) -> None:
         classes = Classes(labels, len(self.classes_))
@@ -317,74 +320,74 @@ class MultiMetricLMNN(Batch):
             _say_small(classes, self.n_neighbors)
         targets = nearest_targets(X, classes, self.n_neighbors, team)
         dtype = np.float64 if X.size <= SMALL else np.float32
-        problem = Problem(X, classes, targets, self.push_weight, LINEAR, dtype, team)
-        L = self._started(problem, components, watch)
+        problem = LMNNProblem(X, classes, targets, self.push_weight, LINEAR, dtype, team)
+        L = self._started(problem, components, log)
         objective = MultiObjective(
             problem.objective.X, targets, classes, groups[classes.order], self._n_groups,
             self.push_weight, problem.objective.covariance, team,
         )  # fmt: skip
         # The single metric's accumulators, as large as the points, have done their work.
         del problem.objective
-        found = self._solve(objective, problem, L, watch, held_out)
+        found = self._solve(objective, problem, L, log, held_out)
         components = problem.components(found.L)
         if held_out is not None:
             held_out.look(components)
-            assert held_out.best is not None
             if held_out.best is not components:
                 components = held_out.best
                 objective.search(problem.coordinates(components))
-                found.value = objective.value(problem.coordinates(components))
-        watch.say()
+                found.value = objective.value_and_gradient(problem.coordinates(components))
+        log.say()
         missing = max(0, (self.n_components or 0) - components.shape[1])
         components = np.pad(components, ((0, 0), (0, missing), (0, 0)))
-        self._keep(components.astype(X.dtype), centers, found, watch)
+        self._keep(components.astype(X.dtype), centers, found, log)
 
-    def _started(self, problem: Problem, components: Maps | None, watch: HeldOutWatch) -> Maps:
+    def _started(self, problem: LMNNProblem, components: Maps | None, log: RunLog) -> Maps:
         """All L_g to start from, in the problem's coordinates."""
         if components is not None:
             L = problem.coordinates(components)
             return np.linalg.qr(L).R if L.shape[1] > L.shape[2] else L
 
-        def look(L: Maps, value: Value) -> bool:
+        def look(L: Maps, value: HingeEvaluation) -> bool:
             n_candidates = len(problem.objective.candidates.columns)
-            return watch.iteration(1, partial(problem.components, L), value, n_candidates)
+            return log.look(
+                partial(problem.components, L), 1, value.loss, value.active, n_candidates
+            )
 
         L = problem.start(self.n_components)
-        found = solve(problem.objective, L, max_iter=self.max_iter, tol=self.tol, watch=look)
+        found = solve(problem.objective, L, max_iter=self.max_iter, tol=self.tol, look=look)
         return np.repeat(found.L[None], self._n_groups, axis=0)
 
     def _solve(
         self,
         objective: MultiObjective,
-        problem: Problem,
+        problem: LMNNProblem,
         L: Maps,
-        watch: HeldOutWatch,
-        held_out: MultiHeldOut | None,
-    ) -> Solution:
-        if watch.stopped:
+        log: RunLog,
+        held_out: HeldOut | None,
+    ) -> LMNNSolution:
+        if log.stopped:
             objective.search(L)
-            return Solution(L, objective.value(L))
+            return LMNNSolution(L, objective.value_and_gradient(L))
         if held_out is not None:
             held_out.look(problem.components(L))
-            watch.held_out = held_out
+            log.held_out = held_out
 
-        def look(L: Maps, value: Value) -> bool:
+        def look(L: Maps, value: HingeEvaluation) -> bool:
             n_candidates = len(objective.candidates)
-            return watch.iteration(2, partial(problem.components, L), value, n_candidates)
+            return log.look(
+                partial(problem.components, L), 2, value.loss, value.active, n_candidates
+            )
 
-        # The solver asks no more of an objective than this one has.
-        run = partial(
-            solve, cast(Objective, objective), max_iter=self.max_iter, tol=self.tol, watch=look
-        )
-        before = len(watch.rows)
+        run = partial(solve, objective, max_iter=self.max_iter, tol=self.tol, look=look)
+        before = len(log.rows)
         found = run(L)
-        if not (watch.stopped or len(watch.rows) > before + PATIENCE):
+        if not (log.stopped or len(log.rows) > before + PATIENCE):
             # The best single metric lies on kinks, and on some of them every slope leads upward.
             found = min(found, run(ASIDE * L), key=lambda solution: solution.value.loss)
         return found
 
     def _keep(
-        self, components: Array, centers: Array | None, found: Solution, watch: HeldOutWatch
+        self, components: Array, centers: Array | None, found: LMNNSolution, log: RunLog
     ) -> None:
         self.components_ = components
         if centers is None:
@@ -392,6 +395,6 @@ class MultiMetricLMNN(Batch):
         else:
             self.metric_ = MultiMetric(components, centers=centers)
         self.loss_, self.n_active_ = found.value.loss, found.value.active
-        self.n_iter_ = len(watch.rows)
+        self.n_iter_ = len(log.rows)
         self.converged_ = found.converged
-        self.history_ = watch.history
+        self.history_ = log.history

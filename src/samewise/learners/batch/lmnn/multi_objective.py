@@ -12,8 +12,8 @@ from samewise._typing import Array, Indices
 from samewise.kernels import lmnn_multi_loops as kernel
 from samewise.kernels.pairwise import squared_distances
 from samewise.learners.batch.lmnn.impostors import DEPTHS
-from samewise.learners.batch.lmnn.objective import SAMPLE, SLACK, Value
-from samewise.learners.batch.lmnn.points import ROWS, WIDTH, Classes, rounding
+from samewise.learners.batch.lmnn.objective import SAMPLE, SLACK, HingeEvaluation
+from samewise.learners.batch.points_by_class import ROWS, WIDTH, Classes, rounding
 from samewise.solvers.workers import Workers
 
 BLOCK = 1024
@@ -26,7 +26,7 @@ Maps = NDArray[np.float64]
 """L_g for each group: of shape (n_groups, r, d)."""
 
 
-class Pairs(NamedTuple):
+class GroupPairs(NamedTuple):
     """Pairs (a, b) of a group that b belongs to.
 
     `rows` are the points that take part, ascending; `firsts` and `seconds` are places in it.
@@ -37,7 +37,7 @@ class Pairs(NamedTuple):
     seconds: NDArray[np.int32]
 
     @classmethod
-    def of(cls, firsts: Indices, seconds: Indices, n: int) -> Pairs:
+    def of(cls, firsts: Indices, seconds: Indices, n: int) -> GroupPairs:
         """From row numbers among all n points."""
         taking_part = np.zeros(n, dtype=bool)
         taking_part[firsts] = taking_part[seconds] = True
@@ -51,14 +51,14 @@ class Pairs(NamedTuple):
         return self.rows[self.firsts].astype(np.int64) * n + self.rows[self.seconds]
 
 
-_NONE = Pairs(*(np.empty(0, dtype=np.int32) for _ in range(3)))
+_NONE = GroupPairs(*(np.empty(0, dtype=np.int32) for _ in range(3)))
 
 
 class MultiCandidates(NamedTuple):
     """The pairs that may matter, for each group."""
 
     n: int
-    groups: list[Pairs]
+    groups: list[GroupPairs]
 
     def __len__(self) -> int:
         return sum(len(pairs.firsts) for pairs in self.groups)
@@ -69,7 +69,7 @@ class MultiCandidates(NamedTuple):
         return MultiCandidates(
             n,
             [
-                Pairs.of(*np.divmod(np.union1d(mine.keys(n), theirs.keys(n)), n), n)
+                GroupPairs.of(*np.divmod(np.union1d(mine.keys(n), theirs.keys(n)), n), n)
                 for mine, theirs in zip(self.groups, other.groups, strict=True)
             ],
         )
@@ -94,7 +94,7 @@ class MultiObjective:
 
     D̂_ij = ‖L_g(x_i − x_j)‖² with g the group of j. Groups are worked on one after the other, a few
     of them at the same time, and only with the points that take part: memory does not grow with
-    the number of groups, apart from the maps. It offers what `solve` asks of an `Objective`.
+    the number of groups, apart from the maps.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class MultiObjective:
         cost = [len(pairs.rows) * L.shape[2] + 2 * len(pairs.firsts) for pairs in found]
         self._by_cost = _shares(np.array(cost), self.workers.n)
 
-    def value(self, L: Maps) -> Value:
+    def value_and_gradient(self, L: Maps) -> HingeEvaluation:
         """ε over the candidates, and its gradient by each L_g."""
         pulled = self._pull(L)
         self._L = L
@@ -180,7 +180,7 @@ class MultiObjective:
         pushed = sum(share[0] for share in shares)
         active = sum(share[1] for share in shares)
         loss = (1 - self.mu) * pulled + self.mu * pushed
-        return Value(loss, pushed, float(active), active, gradient)
+        return HingeEvaluation(loss, gradient, pushed, float(active), active)
 
     def missing(self) -> float:
         """The part of the positive hinges at the last L that is not among the candidates.
@@ -253,7 +253,7 @@ class MultiObjective:
         reach: NDArray[np.float32],
         expected: int,
         room: Room,
-    ) -> Pairs:
+    ) -> GroupPairs:
         """The pairs of a group with D̂_il < reach_i."""
         members = self._members[g]
         n = len(self.X)
@@ -266,7 +266,7 @@ class MultiObjective:
         lows, highs = (np.repeat(b, self.classes.sizes) for b in (bounds[:-1], bounds[1:]))
         rows, columns = in_reach(Z, reach, members, lows, highs, expected, room)
         by_row = np.argsort(rows, kind="stable")
-        return Pairs.of(rows[by_row], columns[by_row], n)
+        return GroupPairs.of(rows[by_row], columns[by_row], n)
 
 
 def in_reach(
@@ -300,14 +300,14 @@ def in_reach(
 
 def _target_pairs(
     targets: NDArray[np.int32], groups: Indices, n_groups: int
-) -> tuple[list[Pairs], list[NDArray[np.int64]]]:
+) -> tuple[list[GroupPairs], list[NDArray[np.int64]]]:
     """The pairs (i, j), j⇝i, of each group, and their places in `targets` read row by row."""
     n, k = targets.shape
     told = np.flatnonzero(targets >= 0)
     whose = groups[targets.reshape(-1)[told]]
     told = told[np.argsort(whose, kind="stable")]
     at = np.split(told, np.cumsum(np.bincount(whose, minlength=n_groups))[:-1])
-    return [Pairs.of(part // k, targets.reshape(-1)[part], n) for part in at], at
+    return [GroupPairs.of(part // k, targets.reshape(-1)[part], n) for part in at], at
 
 
 def _shares(costs: Indices, n_workers: int) -> list[Indices]:

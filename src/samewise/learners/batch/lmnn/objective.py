@@ -13,7 +13,8 @@ from samewise._typing import Array
 from samewise.kernels import lmnn_loops as kernel
 from samewise.kernels.pairwise import row_slices, squared_distances
 from samewise.learners.batch.lmnn.impostors import Candidates, search
-from samewise.learners.batch.lmnn.points import BLOCK_BYTES, Classes
+from samewise.learners.batch.points_by_class import BLOCK_BYTES, Classes
+from samewise.solvers.evaluation import Evaluation
 from samewise.solvers.workers import Workers
 
 SLACK = 0.15
@@ -56,31 +57,25 @@ SQUARED = Hinge(np.inf, 1.0, 0.0, 0.0)
 
 
 @dataclass
-class Value:
-    """What an evaluation gives.
+class HingeEvaluation(Evaluation):
+    """ε, its gradient by L (by M for `LMNNObjective.scatter`), and sums over the hinges.
 
     Attributes
     ----------
-    loss : float
-        ε.
     pushed : float
         Σ φ(h) without its factor μ.
     slope : float
         Σ φ′(h).
     active : int
         Number of triplets with h > 0.
-    gradient : array
-        Of ε; ∂ε/∂L, or ∂ε/∂M for `Objective.scatter`.
     """
 
-    loss: float
     pushed: float
     slope: float
     active: int
-    gradient: NDArray[np.float64]
 
 
-class Objective:
+class LMNNObjective:
     """ε(L) = (1−μ) Σ_{j⇝i} D_ij + μ Σ_{j⇝i} Σ_l φ(1 + D_ij − D_il), D_ij = ‖L(x_i − x_j)‖².
 
     The sum is over the anchors i, the points that have targets; l may be any point.
@@ -135,18 +130,16 @@ class Objective:
         reach = (1 + self.slack) * self._furthest
         self.candidates = search(Z, reach, self.classes, self.workers)
 
-    def value(self, L: NDArray[np.float64]) -> Value:
+    def value_and_gradient(self, L: NDArray[np.float64]) -> HingeEvaluation:
         """ε over the candidates, and ∂ε/∂L."""
         Z = self._mapped(L)
-        value = self._value(Z, Z)
-        value.gradient = 2.0 * self._times_X(self._G)
+        value = self._evaluated(Z, Z)
+        value.gradient *= 2.0
         return value
 
-    def scatter(self, L: NDArray[np.float64]) -> Value:
+    def scatter(self, L: NDArray[np.float64]) -> HingeEvaluation:
         """ε over the candidates, and ∂ε/∂M = Σ_ab w_ab (x_a − x_b)(x_a − x_b)ᵀ."""
-        value = self._value(self._mapped(L), self.X)
-        value.gradient = self._times_X(self._G)
-        return value
+        return self._evaluated(self._mapped(L), self.X)
 
     def missing(self) -> float:
         """The part of Σ φ′(h) at the last L that is not among the candidates, on a sample."""
@@ -211,7 +204,8 @@ class Objective:
         self._furthest = self._reach.max(axis=1).astype(np.float64)
         return sum(sums)
 
-    def _value(self, Z: Array, V: Array) -> Value:
+    def _evaluated(self, Z: Array, V: Array) -> HingeEvaluation:
+        """ε, and Σ_ab w_ab (v_a − v_b)(x_a − x_b)ᵀ."""
         pulled = self._pull(Z)
         if not self._G or self._G[0].shape != V.shape:
             self._G = [np.empty_like(V) for _ in range(self.workers.n)]
@@ -242,7 +236,7 @@ class Objective:
             self.workers.cut(len(Z)),
         )
         loss = (1 - self.mu) * pulled + self.mu * pushed
-        return Value(loss, pushed, slope, active, np.empty(0))
+        return HingeEvaluation(loss, self._times_X(self._G), pushed, slope, active)
 
     def _times_X(self, Gs: list[Array]) -> NDArray[np.float64]:
         """(Σ G)ᵀ X."""

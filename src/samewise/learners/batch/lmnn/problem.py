@@ -7,14 +7,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from samewise._typing import Array
 from samewise.kernels.pairwise import row_slices
-from samewise.learners.batch.lmnn.objective import Hinge, Objective
-from samewise.learners.batch.lmnn.points import BLOCK_BYTES, Classes, center
+from samewise.learners.batch.lmnn.objective import Hinge, LMNNObjective
 from samewise.learners.batch.lmnn.start import automatic, row_space, whitening
-from samewise.solvers.lbfgs import Matrix64
+from samewise.learners.batch.points_by_class import BLOCK_BYTES, Classes, center
+from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
 
-class Problem:
+class LMNNProblem:
     """The objective in coordinates x′ = Bᵀ(x − mean), where targets have unit scatter.
 
     L′ in these coordinates is L = L′Bᵀ in the given ones. Where there are fewer points than
@@ -49,7 +49,7 @@ class Problem:
         S = _mapped(S, (axes / self.lengths).astype(dtype))
         self.B = basis @ (axes / self.lengths) / unit
         self._inverse = (basis @ (axes * self.lengths)) * unit
-        self.objective = Objective(S, targets, classes, mu, hinge, workers)
+        self.objective = LMNNObjective(S, targets, classes, mu, hinge, workers)
 
     def components(self, L: Matrix64) -> Matrix64:
         """L′ as a map of the given features."""
@@ -62,7 +62,9 @@ class Problem:
     def losses(self, L: Matrix64, targets: NDArray[np.int32]) -> NDArray[np.float64]:
         """The terms of the loss at L′ of each point that has targets, over all its triplets."""
         known = self.objective
-        objective = Objective(known.X, targets, known.classes, known.mu, known.hinge, known.workers)
+        objective = LMNNObjective(
+            known.X, targets, known.classes, known.mu, known.hinge, known.workers
+        )
         objective.slack = 0.0
         objective.search(L)
         return objective.losses(L)

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.kernels.pairwise import squared_distances
-from samewise.learners.batch.lmnn.objective import Objective, target_scatter
-from samewise.solvers.lbfgs import Matrix64
+from samewise.learners.batch.lmnn.objective import LMNNObjective, target_scatter
+from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
 FLOOR = 1e-3
@@ -44,7 +44,9 @@ def whitening(
     return axes, np.sqrt(np.maximum(values, FLOOR * mean))
 
 
-def automatic(objective: Objective, lengths: NDArray[np.float64], n_components: int) -> Matrix64:
+def automatic(
+    objective: LMNNObjective, lengths: NDArray[np.float64], n_components: int
+) -> Matrix64:
     """The best of a few starts at their best scale, by the loss on a sample.
 
     Each takes the leading principal directions after the axes were scaled by lengths^(−2p).
@@ -59,7 +61,7 @@ def automatic(objective: Objective, lengths: NDArray[np.float64], n_components: 
     return min(starts, key=lambda start: start[0])[1]
 
 
-def best_scale(objective: Objective, L: Matrix64) -> tuple[float, float]:
+def best_scale(objective: LMNNObjective, L: Matrix64) -> tuple[float, float]:
     """The s for which sL has the least loss on a sample, and that loss, up to a factor.
 
     With t = s², ε(t) = (1−μ) t Σ D_ij + μ Σ [1 + t (D_ij − D_il)]₊ is convex.

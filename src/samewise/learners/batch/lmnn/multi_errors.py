@@ -10,13 +10,13 @@ from samewise._typing import Array, Indices
 from samewise.kernels.neighbors import first_k_per_row
 from samewise.kernels.pairwise import row_slices
 from samewise.learners.batch.lmnn.multi_objective import Maps, Room, in_reach
-from samewise.learners.batch.lmnn.points import BLOCK_BYTES, center, nearest_rows
-from samewise.solvers.held_out import HeldOut, vote
+from samewise.learners.batch.neighbor_errors import NeighborErrors
+from samewise.learners.batch.points_by_class import BLOCK_BYTES, center, nearest_rows
 from samewise.solvers.workers import Workers
 
 
-class MultiHeldOut(HeldOut):
-    """k-NN error under several metrics on points that were not learned from."""
+class MultiNeighborErrors(NeighborErrors):
+    """The part of held-out points whose k nearest neighbors by several metrics vote wrongly."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class MultiHeldOut(HeldOut):
         self._covariance = (scaled.T @ scaled).astype(np.float64)
         self._nearest: Indices | None = None
 
-    def _neighbors(self, components: Maps) -> Indices:
+    def neighbors(self, components: Maps) -> Indices:
         """The k nearest for each point held out, ties to the smaller row.
 
         Those of the look before are k points, so none of the nearest is farther than all of them.
@@ -82,11 +82,3 @@ class MultiHeldOut(HeldOut):
             V = Z[rows[at]] - Z[places[at]]
             squared[at] = np.einsum("ij,ij->i", V, V, dtype=np.float64)
         return rows - m, members[places], squared
-
-    def look(self, components: Maps) -> float:
-        """The error of the maps; the best are kept."""
-        error = float(np.mean(vote(self.y[self._neighbors(components)]) != self.yv))
-        self._worse += 1
-        if error < self.error:
-            self.error, self.best, self._worse = error, components, 0
-        return error

@@ -1,0 +1,31 @@
+"""What a solver asks of an objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Evaluation", "Matrix64", "Objective"]
+
+Matrix64 = NDArray[np.float64]
+
+
+@dataclass
+class Evaluation:
+    """The loss at a matrix, and its gradient; an objective may add more."""
+
+    loss: float
+    gradient: Matrix64
+
+
+Evaluated = TypeVar("Evaluated", bound=Evaluation, covariant=True)
+
+
+class Objective(Protocol[Evaluated]):
+    """What is minimized."""
+
+    def value_and_gradient(self, L: Matrix64, /) -> Evaluated:
+        """The loss at L, and its gradient by L."""

@@ -1,0 +1,62 @@
+"""Smooth objectives, minimized by SciPy's L-BFGS-B."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import OptimizeResult, minimize
+
+from samewise.solvers.evaluation import Evaluation, Objective
+
+__all__ = ["minimize_smooth"]
+
+Vector = NDArray[np.float64]
+
+
+def minimize_smooth(
+    objective: Objective[Evaluation],
+    start: Vector,
+    *,
+    look: Callable[[Vector, float], bool],
+    bounds: list[tuple[float | None, float | None]] | None = None,
+    **options: Any,
+) -> OptimizeResult:
+    """Minimize over a vector.
+
+    Parameters
+    ----------
+    objective : Objective
+        Takes and returns vectors.
+    start : array
+    look : callable
+        Called after each iteration with a copy of the vector and its loss; true ends the run.
+    bounds : list of pairs, optional
+        The least and the largest value of each entry, None for no bound.
+    **options
+        Those of SciPy's L-BFGS-B: "maxiter", "maxfun", "ftol", "gtol".
+
+    Returns
+    -------
+    OptimizeResult
+    """
+
+    def evaluated(p: Vector) -> tuple[float, Vector]:
+        found = objective.value_and_gradient(p)
+        return found.loss, found.gradient
+
+    def after_iteration(intermediate_result: OptimizeResult) -> None:
+        if look(intermediate_result.x.copy(), float(intermediate_result.fun)):
+            raise StopIteration
+
+    return minimize(
+        evaluated,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        callback=after_iteration,
+        options=options,
+    )
