@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier, Pairs
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.learners.batch.mmc import MMC, Stretch, Weights, _sides
+from samewise.solvers.evaluation import Evaluation
 from samewise.solvers.factored_convex import solve
 from tests.reference import peers as reference
 
