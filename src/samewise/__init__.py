@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         Relief,
         SiLA,
     )
+    from samewise.loading import load
     from samewise.model import Model
     from samewise.protocols import (
         choose_learner,
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
         tune_C,
     )
     from samewise.report import write_report
-    from samewise.saved import load
     from samewise.search import Index, margins
     from samewise.supervision import Pairs, Triplets
 
@@ -213,7 +213,7 @@ _WHERE = {
     ),
     "Model": "model",
     **dict.fromkeys(("choose_learner", "evaluate", "gain", "tune_C"), "protocols"),
-    "load": "saved",
+    "load": "loading",
     "write_report": "report",
     **dict.fromkeys(("Index", "margins"), "search"),
     **dict.fromkeys(("Pairs", "Triplets"), "supervision"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -16,26 +15,21 @@ from sklearn.utils import check_array
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files import container
+from samewise.files.container import parse
 from samewise.files.state import Saved, State
+from samewise.files.storable import Storable, restored, stored
 from samewise.forms import Form, MultiMetric
-from samewise.forms.files import form_state, restored_form
 from samewise.kernels.pairwise import row_slices
 
 __all__ = [
-    "MODEL",
     "Model",
-    "model_of",
     "row_marks",
     "standardized",
 ]
 
-MODEL = "model"
-"""The kind of files that hold a model."""
-
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Storable):
     """A form, the columns it was learned from, and how their values are scaled first.
 
     Attributes
@@ -175,8 +169,8 @@ class Model:
             return self.form.closeness(A, B, groups)
         return self.form.closeness(A, B)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file; an older one there is replaced whole or not at all."""
+    def state(self) -> State:
+        """All that makes this model."""
         state = State({"seen": self.seen}, {name: getattr(self, name) for name in _VALUES})
         for name in ("mean", "scale"):
             if getattr(self, name) is not None:
@@ -184,16 +178,21 @@ class Model:
         if self.feature_names is not None:
             # As an array: a header has no room for many names.
             state.arrays["feature_names"] = _bytes_of(list(self.feature_names))
-        state.add("form", form_state(self.form))
-        container.write(path, MODEL, state.arrays, state.values, owner="Model")
+        return state.add("form", stored(self.form))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote; a file of anything else raises a FileFormatError."""
-        content = container.read(path)
-        if content.kind != MODEL:
-            content.refuse("holds no model; samewise.load reads what it holds")
-        return cls(**_restored(content))
+    def restore(cls, saved: Saved) -> Self:
+        """The model of that state."""
+        found: dict[str, Any] = {"form": restored(saved.part("form"), Form)}
+        for name in ("mean", "scale"):
+            found[name] = saved.array(name, None) if saved.has(name) else None
+        found["seen"] = saved.array("seen", None, dtypes=["int64"], empty=True)
+        found["feature_names"] = _names(saved) if saved.has("feature_names") else None
+        for name, kinds in _VALUES.items():
+            found[name] = saved.value(name)
+            saved.check(isinstance(found[name], kinds), f"has a wrong {name}")
+        saved.check(all(isinstance(v, str) for v in found["versions"].values()), "has no versions")
+        return cls(**found)
 
     def _own_columns(self, X: Any, names: Sequence[str] | None) -> Matrix:
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -223,7 +222,14 @@ class Model:
         return np.array([place[name] for name in self.feature_names])
 
 
-_VALUES = ("label", "learner", "params", "measured", "threshold", "versions")
+_VALUES: dict[str, Any] = {
+    "label": (str, type(None)),
+    "learner": str,
+    "params": dict,
+    "measured": dict,
+    "threshold": (float, int, type(None)),
+    "versions": dict,
+}
 
 
 def standardized(X: Array, mean: Array, scale: Array) -> Array:
@@ -263,42 +269,8 @@ def _bits(values: Array) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(29))
 
 
-def model_of(content: container.Content) -> Model:
-    """The model that a file holds."""
-    return Model(**_restored(content))
-
-
-def _restored(content: container.Content) -> dict[str, Any]:
-    with content.making("Model"):
-        saved = Saved(content.arrays, content.params)
-        form = restored_form(saved.part("form"))
-        found: dict[str, Any] = {"form": form}
-        for name in ("mean", "scale"):
-            found[name] = saved.array(name, None) if saved.has(name) else None
-        found["seen"] = saved.array("seen", None, dtypes=["int64"], empty=True)
-        found["feature_names"] = _names(saved) if saved.has("feature_names") else None
-        found |= {name: saved.value(name) for name in _VALUES}
-        saved.finish()
-        for name, kinds in _KINDS.items():
-            saved.check(isinstance(found[name], kinds), f"has a wrong {name}")
-        saved.check(all(isinstance(v, str) for v in found["versions"].values()), "has no versions")
-        # The checks of the class itself, while what they say still names the file.
-        Model(**found)
-        return found
-
-
-_KINDS: dict[str, Any] = {
-    "label": (str, type(None)),
-    "learner": str,
-    "params": dict,
-    "measured": dict,
-    "threshold": (float, int, type(None)),
-    "versions": dict,
-}
-
-
 def _names(saved: Saved) -> tuple[str, ...]:
-    names = container.parse(saved.array("feature_names", None, dtypes=["uint8"]).tobytes())
+    names = parse(saved.array("feature_names", None, dtypes=["uint8"]).tobytes())
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InvalidInputError("feature_names must be a list of names")
     return tuple(names)

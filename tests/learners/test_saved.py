@@ -613,8 +613,9 @@ def test_no_array_can_be_anything(victim, path, change):
 @pytest.mark.parametrize("name", ["Mine", "OnlineLearner", "os.system", "", 3, None, ["OASIS"]])
 def test_only_known_classes_are_made(path, name):
     header, payload = saved(OASIS().fit(triplets()), path)
-    forged({**header, "params": {**header["params"], "class": name}}, parts(header, payload), path)
-    with pytest.raises(FileFormatError, match="holds a learner of the unknown class"):
+    forged({**header, "kind": name}, parts(header, payload), path)
+    text = "holds an object of the unknown class" if isinstance(name, str) else "of the wrong type"
+    with pytest.raises(FileFormatError, match=text):
         samewise.load(path)
 
 
@@ -622,8 +623,7 @@ def test_no_learner_passes_for_another(victim, path):
     header, payload = saved(victim, path)
     for name in VICTIMS:
         if name != type(victim).__name__:
-            params = {**header["params"], "class": name}
-            forged({**header, "params": params}, parts(header, payload), path)
+            forged({**header, "kind": name}, parts(header, payload), path)
             with pytest.raises(FileFormatError, match=f"do not make a {name}"):
                 samewise.load(path)
 

@@ -27,7 +27,8 @@ from samewise.learners.batch.snn import SNN
 from samewise.learners.closed.classical import LDA, PCA, Cosine, Covariance, Euclidean
 from samewise.learners.closed.igml import IGML, KIGML
 from samewise.learners.closed.rca import KRCA, RCA
-from samewise.learners.files import BATCH, LEARNERS
+from samewise.files.storable import Storable
+from samewise.learners.online.online_learner import OnlineLearner
 from samewise.learners.neighbors.rbs import RBS
 from samewise.learners.neighbors.relief import Relief
 from samewise.learners.neighbors.sila import SiLA
@@ -142,8 +143,8 @@ def assert_same(one, other):
 
 
 def test_every_learner_can_be_saved():
-    known = {name for name in learners.__all__ if inspect.isclass(getattr(learners, name))}
-    assert known == BATCH.keys() | LEARNERS.keys()
+    known = {name: getattr(learners, name) for name in learners.__all__}
+    assert all(Storable._kinds[name] is cls for name, cls in known.items())
     assert {type(learner).__name__ for learner, _ in CASES.values()} == BATCH.keys()
 
 
@@ -219,7 +220,7 @@ def test_what_cannot_be_saved_says_so_and_leaves_the_old_file(labeled, path):
     content = path.read_bytes()
     stop = NCA(callback=lambda info: True)
     for learner, text in (
-        (stop, "A NCA whose callback is a callable cannot be saved; .* set it to None"),
+        (stop, "A NCA whose callback is a callable cannot be saved. .* set it to None"),
         (KIGML(lambda a, b: float(a @ b)), "A KIGML whose kernel is a callable cannot be saved"),
         (RBS(normalizer="cosine"), "The 'n_neighbors' parameter of RBS must be"),
         (

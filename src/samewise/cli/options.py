@@ -10,8 +10,8 @@ import typer
 
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.forms import Form
+from samewise.loading import load
 from samewise.model import Model
-from samewise.saved import load
 
 __all__ = [
     "Data",

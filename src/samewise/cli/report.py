@@ -35,9 +35,9 @@ from samewise.cli.shown import p_value, percent, print_json, say, verdict, worki
 from samewise.cli.tables import Table, check_classes, read_table
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
+from samewise.loading import load
 from samewise.model import Model
 from samewise.report import Report, write_report
-from samewise.saved import load
 
 __all__ = ["report_command"]
 

@@ -3,9 +3,9 @@
     magic (10 bytes) | length of the header (uint64) | SHA-256 of the header | header | payload
 
 All numbers are little-endian. The header is a JSON object with the keys of `_HEADER`: the format
-version, the samewise version that wrote it, the kind, its parameters, the arrays (name, dtype,
-shape, offset), and the length and SHA-256 of the payload. The payload holds the arrays in C order,
-in the order of the header, each starting at the next multiple of 8 bytes.
+version, the samewise version that wrote it, the kind (a class name), its values, the arrays (name,
+dtype, shape, offset), and the length and SHA-256 of the payload. The payload holds the arrays in C
+order, in the order of the header, each starting at the next multiple of 8 bytes.
 """
 
 from __future__ import annotations
@@ -28,11 +28,9 @@ from numpy.typing import NDArray
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files.writing import write_atomically
 
-__all__ = ["FILTER", "LEARNER", "Content", "parse", "read", "write"]
+__all__ = ["Content", "parse", "read", "write"]
 
 FORMAT = 1
-LEARNER, FILTER = "learner", "filter"
-"""The kinds of files that hold a learner or a filter; every other kind is one of forms."""
 _MAGIC = b"samewise\x1a\n"
 _PREFIX = struct.Struct("<Q32s")
 _ALIGN = 8

@@ -146,6 +146,18 @@ class Saved:
             self._refuse(name, "finite")
         return np.array(values, order="C")
 
+    def everything(self) -> dict[str, Any]:
+        """All arrays, read-only, and values that are left, for an object that checks them itself.
+
+        The arrays are of the types and sizes that a file can hold, and need not be finite.
+        """
+        found = {**self._arrays, **self._values}
+        self._arrays, self._values = {}, {}
+        for value in found.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        return found
+
     def check(self, right: bool, what: str) -> None:
         """Refuse what does not belong together."""
         if not right:

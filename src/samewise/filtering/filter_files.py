@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from samewise.exceptions import InvalidInputError
 from samewise.files import container
 from samewise.files.state import Saved, State
+from samewise.files.storable import Storable, restored, stored
 from samewise.filtering.baseline_filters import NearestFilter, PAUMFilter, PerceptronFilter
 from samewise.filtering.batch_topic_filter import BatchTopicFilter
 from samewise.filtering.document_filter import Filter
@@ -19,8 +18,6 @@ from samewise.filtering.pola_filter import PolaFilter
 from samewise.filtering.text_vectors import GivenVectors, TextVectors
 from samewise.filtering.topic_filter import TopicFilter
 from samewise.forms import Form
-from samewise.forms.files import form_of
-from samewise.learners.files import LEARNERS, learner_of
 from samewise.learners.online.online_learner import OnlineLearner
 
 __all__ = ["filter_of", "load", "save_filter"]
@@ -47,7 +44,7 @@ def save_filter(filter: Filter, path: str | os.PathLike[str]) -> None:
             f"{', '.join(FILTERS)}."
         )
     filter._validate_params()
-    state = State(values={"class": name}).add("parameters", _parameters(filter))
+    state = State().add("parameters", _parameters(filter))
     vectors = filter._vectors
     kind = "text" if isinstance(vectors, TextVectors) else "given"
     kind = "scikit-learn" if getattr(vectors, "vectorizer", None) is not None else kind
@@ -55,7 +52,7 @@ def save_filter(filter: Filter, path: str | os.PathLike[str]) -> None:
     if kind == "text":
         state.add("vectors", vectors.state())
     state.add("shared", filter._shared_state()).add("own", filter._state())
-    container.write(path, container.FILTER, state.arrays, state.values, owner=name)
+    container.write(path, name, state.arrays, state.values, owner=name)
 
 
 def load(path: str | os.PathLike[str], vectorizer: Any = None) -> Any:
@@ -82,12 +79,9 @@ def load(path: str | os.PathLike[str], vectorizer: Any = None) -> Any:
 
 def filter_of(content: container.Content, vectorizer: Any = None) -> Filter:
     """The filter that a file holds."""
-    if content.kind != container.FILTER:
-        content.refuse("holds no filter; samewise.load reads forms and learners")
-    name = content.params.get("class")
-    cls = FILTERS.get(name) if isinstance(name, str) else None
+    cls = FILTERS.get(content.kind)
     if cls is None:
-        content.refuse(f"holds a filter of the unknown class {name!r}")
+        content.refuse("holds no filter; samewise.load reads forms and learners")
     kind = content.params.get("vectors_kind")
     if (kind == "scikit-learn") != (vectorizer is not None):
         raise InvalidInputError(
@@ -97,7 +91,6 @@ def filter_of(content: container.Content, vectorizer: Any = None) -> Filter:
         )
     with content.making(cls.__name__):
         saved = Saved(content.arrays, content.params)
-        saved.value("class")
         saved.choice("vectors_kind", ("text", "given", "scikit-learn"))
         filter = cls(**_restored_parameters(cls, saved.part("parameters"), vectorizer))
         filter._validate_params()
@@ -123,11 +116,10 @@ def _parameters(filter: Filter) -> State:
             continue
         if name == "metric" and isinstance(value, Form | OnlineLearner):
             if isinstance(value, OnlineLearner) and not value.__sklearn_is_fitted__():
-                unfitted = {"class": type(value).__name__, "parameters": value.get_params()}
-                state.values[name] = unfitted
+                state.values["unfitted"] = [type(value).__name__, value.get_params()]
                 continue
-            state.arrays["metric_file"] = packed(value)
-            value = "learner" if isinstance(value, OnlineLearner) else "form"
+            state.add(name, stored(value))
+            continue
         state.values[name] = value.item() if isinstance(value, np.generic) else value
     return state
 
@@ -138,28 +130,12 @@ def _restored_parameters(cls: type[Filter], saved: Saved, vectorizer: Any) -> di
         if name == "vectorizer":
             parameters[name] = vectorizer
             continue
-        value = saved.value(name)
-        if name == "metric" and isinstance(value, str):
-            data = saved.array("metric_file", None, dtypes=["uint8"])
-            value = unpacked(data, learner=value == "learner")
-        elif name == "metric" and value is not None:
-            value = LEARNERS[value["class"]](**value["parameters"])
-        parameters[name] = value
+        if name == "metric" and saved.is_a(dict, name):
+            parameters[name] = restored(saved.part(name), Form, OnlineLearner)
+        elif name == "metric" and saved.has("unfitted"):
+            kind, given = saved.value("unfitted")
+            learner: Any = Storable._kinds[kind]
+            parameters[name] = learner(**given)
+        else:
+            parameters[name] = saved.value(name)
     return parameters
-
-
-def packed(part: Any) -> NDArray[np.uint8]:
-    """The file of a form or a learner, as bytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "part")
-        part.save(path)
-        return np.fromfile(path, dtype=np.uint8)
-
-
-def unpacked(data: NDArray[np.uint8], learner: bool) -> Any:
-    """The form or learner of such bytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "part")
-        data.tofile(path)
-        content = container.read(path)
-        return learner_of(content) if learner else form_of(content)

@@ -1,7 +1,6 @@
-"""Learned metrics: frozen objects that compare rows, and their files."""
+"""Learned metrics: frozen objects that compare rows."""
 
 from samewise.forms.bilinear import Bilinear, NormalizedBilinear
-from samewise.forms.files import load
 from samewise.forms.form import Form
 from samewise.forms.generalized_cosine import GeneralizedCosine
 from samewise.forms.kernel_mahalanobis import KernelMahalanobis
@@ -22,5 +21,4 @@ __all__ = [
     "NeuralSimilarity",
     "NormalizedBilinear",
     "PosteriorSimilarity",
-    "load",
 ]

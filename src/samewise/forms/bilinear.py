@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import DegenerateInputError, InvalidInputError
+from samewise.files.state import State
 from samewise.forms._input_checks import (
     UndefinedRowsError,
     check_matrix,
@@ -50,7 +51,6 @@ class Bilinear(Form):
     array([[4., 5.]])
     """
 
-    kind = "bilinear"
     matrix: Array
 
     def __init__(self, matrix: Array) -> None:
@@ -131,12 +131,9 @@ class Bilinear(Form):
     def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
         return lambda X: all_dots(self._embed_query(X), Y)
 
-    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        return {"matrix": self.matrix}, {}
-
-    @classmethod
-    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
-        return cls(**arrays, **params)
+    def state(self) -> State:
+        """All that makes this form."""
+        return State({"matrix": self.matrix})
 
     def _summary(self) -> dict[str, Any]:
         return {"shape": self.matrix.shape}
@@ -175,7 +172,6 @@ class NormalizedBilinear(Bilinear):
     array([0.667])
     """
 
-    kind = "normalized_bilinear"
     normalizer: str | Normalizer | None
 
     def __init__(self, matrix: Array, normalizer: str | Normalizer | None = "cosine") -> None:
@@ -289,8 +285,9 @@ class NormalizedBilinear(Bilinear):
         values /= N
         return values
 
-    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        return {"matrix": self.matrix}, {"normalizer": self.normalizer}
+    def state(self) -> State:
+        """All that makes this form."""
+        return State({"matrix": self.matrix}, {"normalizer": self.normalizer})
 
     def _summary(self) -> dict[str, Any]:
         return {"shape": self.matrix.shape, "normalizer": repr(self.normalizer)}

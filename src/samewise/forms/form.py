@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved
+from samewise.files.storable import Storable
 from samewise.forms._frozen import Frozen
 from samewise.forms._input_checks import check_rows, check_size, naming_rows
 from samewise.kernels.pairwise import row_slices
 
-__all__ = ["KINDS", "MAX_BYTES", "Form"]
+__all__ = ["MAX_BYTES", "Form"]
 
 MAX_BYTES = 4 * 2**30
 _BLOCK_BYTES = 64 * 2**20
 # Row by row nothing is shared between rows, so the work had better stay in the cache.
 _PAIR_BYTES = 4 * 2**20
 
-KINDS: dict[str, type[Form]] = {}
-"""Every kind of form by the name it has in a file."""
 
-
-class Form(Frozen, ABC):
+class Form(Frozen, Storable, ABC, storable=False):
     """A learned metric: a frozen object that compares rows.
 
     A form says how near two rows are, either as a distance (`is_distance`) or as a similarity.
     `closeness` hides which of the two: larger is always closer. Its arrays are read-only copies,
     and its attributes cannot be set. Rows may be dense or CSR; float32 rows give float32 values.
 
-    A new kind subclasses this, names its ``kind``, and gives ``_pair_values``, ``_scorer``,
-    ``_state`` and ``_restore``.
+    A new kind subclasses this and gives ``_pair_values``, ``_scorer`` and ``state``.
 
     Examples
     --------
@@ -44,13 +41,7 @@ class Form(Frozen, ABC):
     (array([-5.]), array([25.]))
     """
 
-    kind: ClassVar[str]
     is_distance: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "kind" in cls.__dict__:
-            KINDS[cls.kind] = cls
 
     # What each kind gives
 
@@ -72,14 +63,15 @@ class Form(Frozen, ABC):
     def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
         """Prepare the items once; the function gives the values of some rows against all."""
 
-    @abstractmethod
-    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Arrays and parameters that make this form."""
+    @classmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The form of a state, with exactly its arrays, which are checked but not recomputed."""
+        return cls._of_parts(**saved.everything())
 
     @classmethod
-    @abstractmethod
-    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
-        """The form with exactly these arrays, which must be checked but not recomputed."""
+    def _of_parts(cls, **parts: Any) -> Self:
+        """The form of its arrays and values; by default, they are what the class is called with."""
+        return cls(**parts)
 
     @property
     def _width(self) -> int:
@@ -186,24 +178,6 @@ class Form(Frozen, ABC):
         values = self._value_blocks(*self._check_cross(X, Y), block_bytes)
         return ((rows, self._oriented(block)) for rows, block in values)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the form to a file that `samewise.forms.load` reads.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> from samewise import Mahalanobis
-        >>> from samewise.forms import load
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder) / "metric.samewise"
-        ...     Mahalanobis.identity(2).save(path)
-        ...     load(path)
-        Mahalanobis(n_features_in=2, rank=2)
-        """
-        from samewise.forms.files import save_form
-
-        save_form(self, path)
-
     def _oriented(self, values: Array) -> Array:
         return values
 
@@ -275,11 +249,11 @@ class Form(Frozen, ABC):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other) or not isinstance(other, Form):
             return NotImplemented
-        (arrays, params), (other_arrays, other_params) = self._state(), other._state()
+        mine, theirs = self.state(), other.state()
         return (
-            params == other_params
-            and arrays.keys() == other_arrays.keys()
-            and all(_same(values, other_arrays[name]) for name, values in arrays.items())
+            mine.values == theirs.values
+            and mine.arrays.keys() == theirs.arrays.keys()
+            and all(_same(values, theirs.arrays[name]) for name, values in mine.arrays.items())
         )
 
     def __repr__(self) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import State
 from samewise.forms._input_checks import (
     UndefinedRowsError,
     check_factored,
@@ -53,7 +54,6 @@ class GeneralizedCosine(Form):
            [ 0.,  0.,  0.]])
     """
 
-    kind = "generalized_cosine"
     matrix: Array
     components: Array
     eigenvalues: Array
@@ -112,17 +112,15 @@ class GeneralizedCosine(Form):
         F = self._embed(Y, "Y")
         return lambda X: _clipped(self._embed(X, "X") @ F.T)
 
-    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        return {
-            "matrix": self.matrix,
-            "components": self.components,
-            "eigenvalues": self.eigenvalues,
-        }, {"on_zero": self.on_zero}
+    def state(self) -> State:
+        """All that makes this form."""
+        names = ("matrix", "components", "eigenvalues")
+        return State({name: getattr(self, name) for name in names}, {"on_zero": self.on_zero})
 
     @classmethod
-    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
+    def _of_parts(cls, *, on_zero: str = "raise", **arrays: Any) -> Self:
         form = cls.__new__(cls)
-        form._assemble(check_factored(**arrays, owner=cls.__name__), **params)
+        form._assemble(check_factored(**arrays, owner=cls.__name__), on_zero)
         return form
 
     def _assemble(self, parts: tuple[Array, Array, Array], on_zero: str) -> None:

@@ -13,6 +13,7 @@ from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import State
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import check_columns, check_matrix, check_rows
 from samewise.forms.euclidean import EuclideanForm
@@ -59,7 +60,6 @@ class KernelMahalanobis(EuclideanForm):
     array([3.])
     """
 
-    kind = "kernel_mahalanobis"
     coefficients: Array
     support: Matrix
     kernel: str | Callable[..., float]
@@ -183,26 +183,25 @@ class KernelMahalanobis(EuclideanForm):
     def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
         return squared_norms(self._embed(X) - self._embed(Y))
 
-    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def state(self) -> State:
+        """All that makes this form."""
         arrays = {"coefficients": self.coefficients}
         params = {"kernel": self.kernel, "kernel_params": self._kernel_params}
         if not sparse.issparse(self.support):
-            return {**arrays, "support": self.support}, params
+            return State({**arrays, "support": self.support}, params)
         parts = {
             "support_data": self.support.data,
             "support_indices": self.support.indices.astype(np.int64),
             "support_indptr": self.support.indptr.astype(np.int64),
         }
-        return {**arrays, **parts}, {**params, "n_features": self.support.shape[1]}
+        return State({**arrays, **parts}, {**params, "n_features": self.support.shape[1]})
 
     @classmethod
-    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
-        if "n_features" in params:
-            return cls._restore_sparse(**arrays, **params)
-        return cls(**arrays, **params)
+    def _of_parts(cls, **parts: Any) -> Self:
+        return cls._of_sparse(**parts) if "n_features" in parts else cls(**parts)
 
     @classmethod
-    def _restore_sparse(
+    def _of_sparse(
         cls,
         *,
         coefficients: Array,

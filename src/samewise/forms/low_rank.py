@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError, TooLargeError
+from samewise.files.state import State
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import check_matrix
 from samewise.forms.form import MAX_BYTES, Form
@@ -53,7 +54,6 @@ class LowRankBilinear(Form):
     array([[12.,  0.]])
     """
 
-    kind = "low_rank_bilinear"
     left: Array
     right: Array
 
@@ -161,12 +161,9 @@ class LowRankBilinear(Form):
         L, F = self.left.astype(Y.dtype, copy=False), _embed(Y, self.right)
         return lambda X: all_dots(times(X, L), F)
 
-    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        return {"left": self.left, "right": self.right}, {}
-
-    @classmethod
-    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
-        return cls(**arrays, **params)
+    def state(self) -> State:
+        """All that makes this form."""
+        return State({"left": self.left, "right": self.right})
 
     def _summary(self) -> dict[str, Any]:
         return {"shape": (self.n_features_in, self.n_features_items), "rank": self.rank}

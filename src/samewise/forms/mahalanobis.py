@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Self
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import State
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import (
     check_factored,
@@ -56,7 +56,6 @@ class Mahalanobis(EuclideanForm):
     array([[2.]])
     """
 
-    kind = "mahalanobis"
     components: Array
 
     def __init__(self, matrix: Array) -> None:
@@ -202,21 +201,13 @@ class Mahalanobis(EuclideanForm):
         _, singular, V = np.linalg.svd(self.components, full_matrices=False)
         return singular[:, None] * V
 
-    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        if not self._from_matrix:
-            return {"components": self.components}, {}
-        return {
-            "matrix": self.matrix,
-            "components": self.components,
-            "eigenvalues": self.eigenvalues,
-        }, {}
+    def state(self) -> State:
+        """All that makes this form."""
+        names = ("matrix", "components", "eigenvalues") if self._from_matrix else ("components",)
+        return State({name: getattr(self, name) for name in names})
 
     @classmethod
-    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
-        return cls._restore_parts(**arrays, **params)
-
-    @classmethod
-    def _restore_parts(
+    def _of_parts(
         cls, *, components: Array, matrix: Array | None = None, eigenvalues: Array | None = None
     ) -> Self:
         if matrix is None and eigenvalues is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import State
 from samewise.forms._input_checks import check_finite, check_matrix, check_size, frozen
 from samewise.forms.form import _BLOCK_BYTES, MAX_BYTES, Form, unchanged
 from samewise.forms.mahalanobis import Mahalanobis
@@ -52,7 +53,6 @@ class MultiMetric(Form):
     array([[ 3., 12.]])
     """
 
-    kind = "multi_metric"
     is_distance = True
     components: Array
     classes: NDArray[Any] | None
@@ -308,20 +308,17 @@ class MultiMetric(Form):
         # 0 − D and not −D: a zero distance must not become a negative zero.
         return np.subtract(0, values, out=values)
 
-    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def state(self) -> State:
+        """All that makes this form."""
         n_groups, _, d = self.components.shape
         arrays = {"components": self.components.reshape(-1, d)}
         if self.centers is not None:
-            return {**arrays, "centers": self.centers}, {"n_groups": n_groups}
+            return State({**arrays, "centers": self.centers}, {"n_groups": n_groups})
         assert self.classes is not None
-        return arrays, {"n_groups": n_groups, "classes": self.classes.tolist()}
+        return State(arrays, {"n_groups": n_groups, "classes": self.classes.tolist()})
 
     @classmethod
-    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
-        return cls._restore_stack(**arrays, **params)
-
-    @classmethod
-    def _restore_stack(cls, *, components: Array, n_groups: int, **known: Any) -> Self:
+    def _of_parts(cls, *, components: Array, n_groups: int, **known: Any) -> Self:
         rows, d = components.shape
         if type(n_groups) is not int or n_groups < 1 or rows % n_groups:
             raise InvalidInputError(f"{rows} rows are no {n_groups!r} maps")

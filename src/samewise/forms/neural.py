@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import State
 from samewise.forms._input_checks import check_finite, check_matrix, frozen
 from samewise.forms.form import Form
 from samewise.kernels.pairwise import row_slices, times
@@ -52,7 +53,6 @@ class NeuralSimilarity(Form):
            [0.558, 0.821]])
     """
 
-    kind = "neural_similarity"
     left: Array
     right: Array
     bias: Array
@@ -123,13 +123,11 @@ class NeuralSimilarity(Form):
 
         return score
 
-    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def state(self) -> State:
+        """All that makes this form."""
         names = ("left", "right", "bias", "output")
-        return {name: getattr(self, name) for name in names}, {"intercept": self.intercept}
-
-    @classmethod
-    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
-        return cls(**arrays, **params)
+        arrays = {name: getattr(self, name) for name in names}
+        return State(arrays, {"intercept": self.intercept})
 
     def _summary(self) -> dict[str, Any]:
         return {"n_features_in": self.n_features_in, "n_hidden": len(self.left)}

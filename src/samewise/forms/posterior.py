@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import State
 from samewise.forms._input_checks import check_matrix, check_square
 from samewise.forms.form import Form
 from samewise.kernels.pairwise import row_dots, times
@@ -47,7 +48,6 @@ class PosteriorSimilarity(Form):
            [0.25]])
     """
 
-    kind = "posterior_similarity"
     weights: Array
     intercept: Array
     similarity: Array
@@ -129,13 +129,10 @@ class PosteriorSimilarity(Form):
         items = self._posteriors(Y)
         return lambda X: self._embed_query(X) @ items.T
 
-    def _state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def state(self) -> State:
+        """All that makes this form."""
         names = ("weights", "intercept", "similarity")
-        return {name: getattr(self, name) for name in names}, {}
-
-    @classmethod
-    def _restore(cls, arrays: Mapping[str, Any], params: Mapping[str, Any]) -> Self:
-        return cls(**arrays, **params)
+        return State({name: getattr(self, name) for name in names})
 
     def _summary(self) -> dict[str, Any]:
         return {"n_features_in": self.n_features_in, "n_classes": len(self.weights)}

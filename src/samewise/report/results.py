@@ -160,12 +160,12 @@ def what_was_learned(
 
 def _form(form: Form) -> str:
     kinds = {
-        "mahalanobis": "a Mahalanobis distance",
-        "generalized_cosine": "a generalized cosine",
-        "bilinear": "a bilinear similarity",
-        "normalized_bilinear": "a normalized bilinear similarity",
-        "low_rank_bilinear": "a bilinear similarity of low rank",
-        "kernel_mahalanobis": "a Mahalanobis distance in the space of a kernel",
-        "multi_metric": "a distance with a metric for each group",
+        "Mahalanobis": "a Mahalanobis distance",
+        "GeneralizedCosine": "a generalized cosine",
+        "Bilinear": "a bilinear similarity",
+        "NormalizedBilinear": "a normalized bilinear similarity",
+        "LowRankBilinear": "a bilinear similarity of low rank",
+        "KernelMahalanobis": "a Mahalanobis distance in the space of a kernel",
+        "MultiMetric": "a distance with a metric for each group",
     }
-    return f"{kinds.get(form.kind, 'a form')}, {form}"
+    return f"{kinds.get(type(form).__name__, 'a form')}, {form}"

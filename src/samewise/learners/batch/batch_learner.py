@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.exceptions import ConvergenceWarning
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
 from samewise.forms import Mahalanobis
-from samewise.kernels.pairwise import times
-from samewise.learners.savable import Savable
+from samewise.learners.learner import Learner, MapLearner
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_pairs, is_labeled
 
@@ -33,105 +30,47 @@ RIDGE = 1e-3
 """What a covariance that is singular gets on its diagonal, relative to the mean variance."""
 
 
-class Batch(Savable, BaseEstimator):
+class Batch(Learner, storable=False):
     """A form learned from all examples at once; a subclass has the `fit`."""
 
-    n_features_in_: int
-
-    @contextmanager
-    def _unchanged_if_refused(self) -> Iterator[None]:
-        before = vars(self).copy()
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _examples(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
+    def _examples(self, X: Any, y: Any, reset: bool = True) -> tuple[Matrix, NDArray[Any]]:
         """Labeled examples, checked as scikit-learn does."""
         if isinstance(X, Pairs) or not is_labeled(X):
             raise InvalidInputError(
                 f"{type(self).__name__} learns from class labels: give a matrix of examples and "
                 "y. Got pairs; use a learner of pairs, such as ITML or MMC."
             )
-        return self._validated(X, y)
-
-    def _validated(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any]]:
-        return validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2,
-        )
+        return super()._examples(X, y, reset)
 
     def _pairs(self, X: Any, y: Any, draw: Callable[[Matrix, NDArray[Any]], Pairs]) -> Pairs:
-        """Pairs as they are given, or drawn from labeled examples."""
+        """Pairs as they are given, or sampled from labeled examples."""
         pairs = as_pairs(
             X,
             y,
             None,
             learner=type(self).__name__,
-            draw=lambda X, y, _: draw(*self._validated(X, y)),
+            draw=lambda X, y, _: draw(*self._examples(X, y)),
         )
         if not is_labeled(X):
-            self.n_features_in_ = pairs.X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
+            self._set_n_features(pairs.X.shape[1])
         return pairs
 
     def _say_unfinished(self, tol: float, n_iter: int, reached: str) -> None:
         warnings.warn(
             f"{type(self).__name__} has not converged to tol={tol:g} in {n_iter} iterations"
             f"{reached}. Allow more (max_iter), or a larger tol.",
-            SamewiseWarning,
+            ConvergenceWarning,
             stacklevel=4,
         )
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "metric_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
-
-
-class BatchLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Batch):
+class BatchLearner(MapLearner, Batch, storable=False):
     """A Mahalanobis distance learned from all examples at once."""
 
-    components_: Array
     metric_: Mahalanobis
 
     def _keep(self, components: Array) -> None:
-        self.components_ = components
         self.metric_ = Mahalanobis.from_components(components)
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Lx for each row: Euclidean distances of the result are the learned distances.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n, rows of `components_`)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return times(X, self.components_.astype(X.dtype, copy=False).T)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def dense_rows(X: Matrix, owner: str) -> Array:

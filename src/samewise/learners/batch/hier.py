@@ -14,9 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.forms import Form, PosteriorSimilarity
+from samewise.forms import PosteriorSimilarity
+from samewise.learners.attributes import Attribute, Count, FormOf, Labels
 from samewise.learners.batch.batch_learner import Batch
 from samewise.learners.neighbors.class_checks import numbered
 
@@ -86,8 +88,11 @@ class HIER(Batch):
 
     metric_: PosteriorSimilarity
 
-    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "classes_", "n_iter_")
-    _forms: ClassVar[tuple[type[Form], ...]] = (PosteriorSimilarity,)
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((PosteriorSimilarity,)),
+        "classes_": Labels(),
+        "n_iter_": Count(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "hierarchy": [Mapping, "array-like", None],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -118,7 +123,7 @@ class HIER(Batch):
         y : array of shape (n,)
             Class labels.
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             X, y = self._examples(X, y)
             self.classes_, labels = numbered(np.asarray(y), "HIER")
             S = class_similarity(self.hierarchy, self.classes_)

@@ -14,6 +14,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Matrix
 from samewise.engine.online import few_threads
 from samewise.exceptions import DegenerateInputError, InvalidInputError
@@ -21,6 +22,16 @@ from samewise.forms import Mahalanobis
 from samewise.kernels.logdet_loop import cycle
 from samewise.kernels.pairwise import dense, row_dots, squared_distances, times
 from samewise.kernels.psd import factor
+from samewise.learners.attributes import (
+    Attribute,
+    Count,
+    Flag,
+    FormOf,
+    History,
+    Number,
+    TwoNumbers,
+    Values,
+)
 from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, regularized
 from samewise.learners.batch.pair_differences import Differences
 from samewise.solvers.run_log import RunLog
@@ -126,17 +137,16 @@ class ITML(BatchLearner):
     True
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = (
-        "metric_",
-        "components_",
-        "bounds_",
-        "duals_",
-        "loss_",
-        "gap_",
-        "n_iter_",
-        "converged_",
-        "history_",
-    )
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((Mahalanobis,)),
+        "bounds_": TwoNumbers(),
+        "duals_": Values(),
+        "loss_": Number(),
+        "gap_": Number(),
+        "n_iter_": Count(),
+        "converged_": Flag(),
+        "history_": History(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "prior": [StrOptions({"identity", "covariance"}), "array-like", Mahalanobis],
@@ -186,7 +196,7 @@ class ITML(BatchLearner):
         y : array, optional
             ±1 with an array of pairs; class labels with examples; nothing with Pairs.
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             pairs = self._pairs(X, y, self._draw)
             inverse, A = self._prior(pairs.X)
             self.bounds_ = chosen_bounds(self.bounds, pairs, A)

@@ -11,7 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
+from samewise.forms import Mahalanobis
+from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
 from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
@@ -103,16 +106,15 @@ class MCML(BatchLearner):
     True
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = (
-        "metric_",
-        "components_",
-        "classes_",
-        "loss_",
-        "gap_",
-        "n_iter_",
-        "converged_",
-        "history_",
-    )
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((Mahalanobis,)),
+        "classes_": Labels(),
+        "loss_": Number(),
+        "gap_": Number(),
+        "n_iter_": Count(),
+        "converged_": Flag(),
+        "history_": History(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "init": [StrOptions({"auto", "identity"}), "array-like"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -149,7 +151,7 @@ class MCML(BatchLearner):
         y : array of shape (n,)
             Class labels.
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             before = getattr(self, "components_", None) if self.warm_start else None
             X, y = self._examples(X, y)
             X = dense_rows(X, "MCML")

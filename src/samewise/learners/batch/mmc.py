@@ -13,11 +13,14 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
 from samewise.engine.online import few_threads
 from samewise.exceptions import InvalidInputError
+from samewise.forms import Mahalanobis
 from samewise.kernels.pairwise import squared_norms
 from samewise.kernels.psd import factor
+from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Number
 from samewise.learners.batch.batch_learner import SINGULAR, BatchLearner, regularized
 from samewise.learners.batch.pair_differences import Differences
 from samewise.solvers.evaluation import Evaluation, Matrix64
@@ -114,15 +117,14 @@ class MMC(BatchLearner):
     True
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = (
-        "metric_",
-        "components_",
-        "objective_",
-        "gap_",
-        "n_iter_",
-        "converged_",
-        "history_",
-    )
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((Mahalanobis,)),
+        "objective_": Number(),
+        "gap_": Number(),
+        "n_iter_": Count(),
+        "converged_": Flag(),
+        "history_": History(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "structure": [StrOptions({"full", "diagonal"})],
         "n_pairs": [Interval(Integral, 1, None, closed="left"), None],
@@ -166,7 +168,7 @@ class MMC(BatchLearner):
         y : array, optional
             ±1 with an array of pairs; class labels with examples; nothing with Pairs.
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             before = getattr(self, "components_", None) if self.warm_start else None
             random = check_random_state(self.random_state)
             pairs = self._pairs(

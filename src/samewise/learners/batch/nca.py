@@ -12,8 +12,11 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
+from samewise.forms import Mahalanobis
+from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
 from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map, held_out_rows
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes
@@ -154,15 +157,14 @@ class NCA(BatchLearner):
     True
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = (
-        "metric_",
-        "components_",
-        "classes_",
-        "loss_",
-        "n_iter_",
-        "converged_",
-        "history_",
-    )
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((Mahalanobis,)),
+        "classes_": Labels(),
+        "loss_": Number(),
+        "n_iter_": Count(),
+        "converged_": Flag(),
+        "history_": History(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "init": [StrOptions({"auto", "identity", "pca"}), "array-like"],
@@ -211,7 +213,7 @@ class NCA(BatchLearner):
         y : array of shape (n,)
             Class labels.
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             before = getattr(self, "components_", None) if self.warm_start else None
             X, y = self._examples(X, y)
             X = dense_rows(X, "NCA")

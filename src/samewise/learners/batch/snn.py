@@ -16,12 +16,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Matrix
 from samewise.engine.online import few_threads
 from samewise.exceptions import InvalidInputError
-from samewise.forms import Form, NeuralSimilarity
+from samewise.forms import NeuralSimilarity
 from samewise.kernels.pairwise import row_slices, times
 from samewise.kernels.scatter_loop import add_rows
+from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Number
 from samewise.learners.batch.batch_learner import Batch
 from samewise.solvers.evaluation import Evaluation
 from samewise.solvers.held_out import HeldOut
@@ -125,8 +127,13 @@ class SNN(Batch):
 
     metric_: NeuralSimilarity
 
-    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "loss_", "n_iter_", "converged_", "history_")
-    _forms: ClassVar[tuple[type[Form], ...]] = (NeuralSimilarity,)
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((NeuralSimilarity,)),
+        "loss_": Number(),
+        "n_iter_": Count(),
+        "converged_": Flag(),
+        "history_": History(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -176,7 +183,7 @@ class SNN(Batch):
         y : array, optional
             ±1 with an array of pairs; class labels with examples; nothing with Pairs.
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             random = check_random_state(self.random_state)
             pairs = self._pairs(
                 X, y, lambda X, y: Pairs.from_labels(X, y, self.n_pairs, random_state=random)

@@ -13,9 +13,11 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
-from samewise.forms import Form, GeneralizedCosine, Mahalanobis
+from samewise.forms import GeneralizedCosine, Mahalanobis
+from samewise.learners.attributes import Attribute, FormOf, Labels, Values
 from samewise.learners.closed.closed_form import (
     ACCEPTED,
     MOST,
@@ -61,11 +63,10 @@ class Euclidean(LinearMap):
         X : array or CSR matrix of shape (n, d)
         y : ignored
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             X = validate_data(self, X, **ACCEPTED)
             _check_square(X.shape[1], "Euclidean")
             self.metric_ = Mahalanobis.identity(X.shape[1])
-            self.components_ = self.metric_.components
         return self
 
 
@@ -91,8 +92,9 @@ class Cosine(LinearMap):
     array([0.6])
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = ("metric_",)
-    _forms: ClassVar[tuple[type[Form], ...]] = (GeneralizedCosine,)
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((GeneralizedCosine,)),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "on_zero": [StrOptions({"raise", "zero"})]
     }
@@ -109,7 +111,7 @@ class Cosine(LinearMap):
         X : array or CSR matrix of shape (n, d)
         y : ignored
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             X = validate_data(self, X, **ACCEPTED)
             _check_square(X.shape[1], "Cosine")
             self.metric_ = GeneralizedCosine(np.eye(X.shape[1]), self.on_zero)
@@ -166,7 +168,7 @@ class Covariance(LinearMap):
         X : array or CSR matrix of shape (n, d)
         y : ignored
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             X = dense_rows(validate_data(self, X, ensure_min_samples=2, **ACCEPTED), "Covariance")
             Z = centered(X)
             S = Z.T @ Z / len(Z)
@@ -206,7 +208,10 @@ class PCA(LinearMap):
     array([3.])
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "explained_variance_")
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((Mahalanobis,)),
+        "explained_variance_": Values(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "whiten": ["boolean"],
@@ -225,7 +230,7 @@ class PCA(LinearMap):
         X : array or CSR matrix of shape (n, d)
         y : ignored
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             X = dense_rows(validate_data(self, X, ensure_min_samples=2, **ACCEPTED), "PCA")
             n, d = X.shape
             most = min(n - 1, d)
@@ -283,7 +288,10 @@ class LDA(LinearMap):
     Mahalanobis(n_features_in=4, rank=2)
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "classes_")
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((Mahalanobis,)),
+        "classes_": Labels(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
@@ -303,7 +311,7 @@ class LDA(LinearMap):
         y : array of shape (n,)
             Class labels.
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             X, y = validate_data(self, X, y, ensure_min_samples=2, **ACCEPTED)
             X = dense_rows(X, "LDA")
             self.classes_, labels = numbered(np.asarray(y), "LDA")

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
 from samewise.forms import GeneralizedCosine, Mahalanobis
-from samewise.learners.savable import Savable
+from samewise.learners.attributes import Attribute, FormOf
+from samewise.learners.learner import MapLearner
 
 __all__ = [
     "ACCEPTED",
-    "ClosedForm",
     "LinearMap",
     "centered",
     "dense_rows",
@@ -43,59 +38,16 @@ FALLBACK = 1e-3
 """The shrinkage of a singular matrix for which none was chosen."""
 
 
-class ClosedForm(Savable):
-    """A learner whose form follows from its input at once."""
-
-    @contextmanager
-    def _unchanged_if_refused(self, random: np.random.RandomState | None = None) -> Iterator[None]:
-        """Whatever is refused inside leaves attributes and random numbers as they were."""
-        before = vars(self).copy()
-        numbers = {} if random is None else random.get_state(legacy=False)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            if random is not None:
-                random.set_state(numbers)
-            raise
-
-
-class LinearMap(ClosedForm, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LinearMap(MapLearner, storable=False):
     """A learner in closed form whose distance is that of Lx."""
 
     metric_: Mahalanobis | GeneralizedCosine
 
+    _learned: ClassVar[dict[str, Attribute]] = {"metric_": FormOf((Mahalanobis,))}
+    _target_required: ClassVar[bool] = False
+
     def _keep(self, L: Array, dtype: np.dtype[Any]) -> None:
-        self.components_ = L.astype(dtype)
-        self.metric_ = Mahalanobis.from_components(self.components_)
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Lx for each row: Euclidean distances of the result are the learned distances.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n, n_components)
-        """
-        check_is_fitted(self)
-        return self.metric_.embed(validate_data(self, X, reset=False, **ACCEPTED))
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "metric_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+        self.metric_ = Mahalanobis.from_components(L.astype(dtype))
 
 
 def dense_rows(X: Matrix, owner: str) -> Array:

@@ -13,11 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
+from samewise.forms import KernelMahalanobis, Mahalanobis
+from samewise.learners.attributes import Attribute, FormOf, Labels, Values
 from samewise.learners.batch.lmnn.kernel_lmnn import KernelBasis
 from samewise.learners.closed.closed_form import (
     ACCEPTED,
-    ClosedForm,
     LinearMap,
     centered,
     dense_rows,
@@ -90,7 +92,10 @@ class IGML(LinearMap):
            [0.    , 0.5   ]])
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "classes_")
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((Mahalanobis,)),
+        "classes_": Labels(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
     def __init__(self, smoothing: float = 1.0, *, shrinkage: float = 0.0) -> None:
@@ -107,7 +112,7 @@ class IGML(LinearMap):
         y : array of shape (n,)
             Class labels.
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             X, y = validate_data(self, X, y, ensure_min_samples=2, **ACCEPTED)
             X = dense_rows(X, "IGML")
             self.classes_, labels = numbered(np.asarray(y), "IGML")
@@ -120,7 +125,7 @@ class IGML(LinearMap):
         return tags
 
 
-class KIGML(ClosedForm, KernelBasis):
+class KIGML(KernelBasis):
     """IGML on φ(x), known through a kernel k(x, x′) = φ(x)·φ(x′) only.
 
     The distance is ‖C(k(x) − k(x′))‖ with k(x) = (k(x, s_1), …, k(x, s_s)) for landmarks s_j. In
@@ -172,7 +177,11 @@ class KIGML(ClosedForm, KernelBasis):
     True
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "classes_", "landmarks_")
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((KernelMahalanobis,)),
+        "classes_": Labels(),
+        "landmarks_": Values(dtypes=("int64",)),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelBasis._parameter_constraints,
         **_CONSTRAINTS,
@@ -210,14 +219,14 @@ class KIGML(ClosedForm, KernelBasis):
             Class labels.
         """
         random = check_random_state(self.random_state)
-        with self._unchanged_if_refused(random):
+        with unchanged_if_refused(self, random):
             X, y = validate_data(self, X, y, ensure_min_samples=2, **self._accepted)
             self.classes_, labels = numbered(np.asarray(y), "KIGML")
             self.landmarks_ = self._choose(X.shape, random)
             support = X[self.landmarks_].astype(np.float64)
             B, Z = self._basis(X, self.landmarks_, support)
-            self.components_ = nearest_map(Z, labels, self.smoothing, self.shrinkage, X.dtype) @ B
-            self.metric_ = self._form(self.components_, self.landmarks_, support)
+            C = nearest_map(Z, labels, self.smoothing, self.shrinkage, X.dtype) @ B
+            self.metric_ = self._form(C, self.landmarks_, support)
         return self
 
 

@@ -8,22 +8,25 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.forms import KernelMahalanobis, Mahalanobis
+from samewise.learners.attributes import Attribute, FormOf, Labels, Values
 from samewise.learners.batch.lmnn.kernel_lmnn import KernelBasis
 from samewise.learners.closed.closed_form import (
     ACCEPTED,
-    ClosedForm,
     LinearMap,
     dense_rows,
     whitening,
 )
 from samewise.learners.closed.scatter_matrices import covariances
+from samewise.learners.learner import Learner
 from samewise.learners.neighbors.class_checks import numbered
 from samewise.supervision import Pairs
 from samewise.supervision.chunklets import checked_chunklets, draw_chunklets, linked_chunklets
@@ -40,7 +43,7 @@ _CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-class ChunkletLearner(ClosedForm, BaseEstimator):
+class ChunkletLearner(Learner, storable=False):
     """How chunklets come in: given, linked by similar pairs, or made from labels."""
 
     n_chunklets: int | None
@@ -149,7 +152,11 @@ class RCA(LinearMap, ChunkletLearner):
            [0., 2.]])
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "components_", "classes_?", "chunklets_")
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((Mahalanobis,)),
+        "classes_": Labels(optional=True),
+        "chunklets_": Values(dtypes=("int64",)),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
     def __init__(
@@ -183,7 +190,7 @@ class RCA(LinearMap, ChunkletLearner):
             In the place of labels: the number of the chunklet of each point; −1 for none.
         """
         random = check_random_state(self.random_state)
-        with self._unchanged_if_refused(random):
+        with unchanged_if_refused(self, random):
             X, self.chunklets_ = self._told(X, y, chunklets, random, ACCEPTED)
             X = dense_rows(X, "RCA")
             _check_components(self.n_components, X.shape[1], "the number of features")
@@ -248,13 +255,12 @@ class KRCA(ChunkletLearner, KernelBasis):
     True
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = (
-        "metric_",
-        "components_",
-        "classes_?",
-        "chunklets_",
-        "landmarks_",
-    )
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((KernelMahalanobis,)),
+        "classes_": Labels(optional=True),
+        "chunklets_": Values(dtypes=("int64",)),
+        "landmarks_": Values(dtypes=("int64",)),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelBasis._parameter_constraints,
         **_CONSTRAINTS,
@@ -296,15 +302,15 @@ class KRCA(ChunkletLearner, KernelBasis):
             pairs name.
         """
         random = check_random_state(self.random_state)
-        with self._unchanged_if_refused(random):
+        with unchanged_if_refused(self, random):
             X, self.chunklets_ = self._told(X, y, chunklets, random, self._accepted)
             self.landmarks_ = self._choose(X.shape, random)
             support = X[self.landmarks_].astype(np.float64)
             B, Z = self._basis(X, self.landmarks_, support)
             _check_components(self.n_components, len(B), "the number of directions")
             L = relevant_components(Z, self.chunklets_, self.shrinkage, X.dtype, "KRCA")
-            self.components_ = L[: self.n_components] @ B
-            self.metric_ = self._form(self.components_, self.landmarks_, support)
+            C = L[: self.n_components] @ B
+            self.metric_ = self._form(C, self.landmarks_, support)
         return self
 
 

@@ -8,18 +8,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import TransformerTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices, Matrix
-from samewise.forms import Form, NormalizedBilinear
+from samewise.forms import NormalizedBilinear
 from samewise.kernels.pairwise import times
 from samewise.kernels.psd import factor
+from samewise.learners.learner import Learner
 from samewise.learners.neighbors.base_similarity import BaseSimilarity, rows_for
 from samewise.learners.neighbors.class_checks import numbered
-from samewise.learners.savable import Savable
 from samewise.search.margins import margins
 
 __all__ = ["ContrastLearner", "Contrasts"]
@@ -46,7 +45,7 @@ def _has_embedding(learner: ContrastLearner) -> bool:
     )
 
 
-class ContrastLearner(Savable, BaseEstimator):
+class ContrastLearner(Learner, storable=False):
     """A similarity learned from each example's targets and impostors.
 
     Whether it is a transformer depends on its parameters, so that it is none by inheritance.
@@ -58,7 +57,6 @@ class ContrastLearner(Savable, BaseEstimator):
     metric_: NormalizedBilinear
     n_features_in_: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-    _forms: ClassVar[tuple[type[Form], ...]] = (NormalizedBilinear,)
 
     def _contrasts(self, X: Any, y: Any) -> Contrasts:
         """The examples, checked, and their contrasts."""

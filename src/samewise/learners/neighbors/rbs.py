@@ -15,6 +15,7 @@ from samewise.forms import NormalizedBilinear
 from samewise.kernels import normalizers
 from samewise.kernels.pairwise import dense
 from samewise.kernels.psd import project
+from samewise.learners.attributes import Attribute, FormOf, Labels, Number
 from samewise.learners.neighbors.class_checks import unchanged_before, unit, warn_of_small_classes
 from samewise.learners.neighbors.contrast_learner import ContrastLearner, Contrasts
 
@@ -83,7 +84,11 @@ class RBS(ContrastLearner):
     True
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "classes_", "margin_")
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((NormalizedBilinear,)),
+        "classes_": Labels(),
+        "margin_": Number(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "structure": [StrOptions({"full", "diagonal"})],

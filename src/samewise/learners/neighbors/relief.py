@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils import TransformerTags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -16,18 +16,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError
-from samewise.forms import Form, Mahalanobis, NormalizedBilinear
+from samewise.forms import Mahalanobis, NormalizedBilinear
 from samewise.kernels import normalizers
 from samewise.kernels.manhattan import manhattan
 from samewise.kernels.pairwise import row_slices
 from samewise.kernels.psd import project
+from samewise.learners.attributes import Attribute, FormOf, Labels, Values
+from samewise.learners.learner import Learner
 from samewise.learners.neighbors.class_checks import (
     numbered,
     unchanged_before,
     unit,
     warn_of_small_classes,
 )
-from samewise.learners.savable import Savable
 from samewise.search.hits import hits_and_misses
 
 __all__ = ["Relief"]
@@ -42,7 +43,7 @@ def _is_distance(learner: Relief) -> bool:
     raise AttributeError("Relief has transform only with form='distance'.")
 
 
-class Relief(Savable, BaseEstimator):
+class Relief(Learner):
     """RELIEF and ReliefF: one weight for each feature, or a full matrix.
 
     For J examples x with their nearest hit H, of the same class, and nearest miss M, of another,
@@ -122,8 +123,13 @@ class Relief(Savable, BaseEstimator):
     1
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = ("metric_", "classes_", "ranges_", "weights_", "matrix_?")
-    _forms: ClassVar[tuple[type[Form], ...]] = (Mahalanobis, NormalizedBilinear)
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((Mahalanobis, NormalizedBilinear)),
+        "classes_": Labels(),
+        "ranges_": Values(("d",)),
+        "weights_": Values(("d",)),
+        "matrix_": Values(("d", "d"), optional=True),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "structure": [StrOptions({"diagonal", "full"})],
@@ -288,7 +294,7 @@ class Relief(Savable, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.input_tags.sparse = False
         tags.transformer_tags = TransformerTags(preserves_dtype=["float64", "float32"])
         return tags
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -23,11 +23,13 @@ from samewise.engine.progress import Progress
 from samewise.engine.stores import Full
 from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.files.state import Saved, State
-from samewise.forms import Bilinear, Form, NormalizedBilinear
+from samewise.forms import Bilinear, NormalizedBilinear
 from samewise.kernels import sila_loop as kernel
 from samewise.kernels import steps
 from samewise.kernels.pairwise import dense
 from samewise.kernels.screen import screen, whitened
+from samewise.learners.attributes import Attribute, FormOf, Labels
+from samewise.learners.learner import Learner
 from samewise.learners.neighbors.base_similarity import BaseSimilarity
 from samewise.learners.neighbors.class_checks import (
     numbered,
@@ -36,7 +38,6 @@ from samewise.learners.neighbors.class_checks import (
 )
 from samewise.learners.neighbors.voted_perceptron import Run, Voted
 from samewise.learners.per_class import PerClass
-from samewise.learners.savable import Savable
 from samewise.search import Index
 from samewise.search.margins import margins
 
@@ -49,7 +50,7 @@ LARGEST = 2**28
 """Entries of A beyond which it would hardly fit into memory."""
 
 
-class SiLA(PerClass, Savable, BaseEstimator):
+class SiLA(PerClass, Learner):
     """Similarity learning for k-NN: s_A(x, x') = xᵀAx'/N(x, x') by a voted perceptron.
 
     Every example should be more similar to its targets T, the k nearest of its own class under the
@@ -140,8 +141,10 @@ class SiLA(PerClass, Savable, BaseEstimator):
     True
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = ("_metric", "classes_")
-    _forms: ClassVar[tuple[type[Form], ...]] = (Bilinear, NormalizedBilinear)
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "_metric": FormOf((Bilinear, NormalizedBilinear)),
+        "classes_": Labels(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "structure": [StrOptions(set(STRUCTURES))],
@@ -316,11 +319,11 @@ class SiLA(PerClass, Savable, BaseEstimator):
             A = np.diag(A[0])
         return Bilinear(A) if self.normalizer is None else NormalizedBilinear(A, self.normalizer)
 
-    def _state(self) -> State:
-        return super()._state().add("run", self._run.state())
+    def _learned_state(self) -> State:
+        return super()._learned_state().add("run", self._run.state())
 
-    def _restore(self, saved: Saved) -> None:
-        super()._restore(saved)
+    def _restore_learned(self, saved: Saved) -> None:
+        super()._restore_learned(saved)
         self._run = Run.restore(saved.part("run"))
         d = self.n_features_in_
         saved.check(self._run.store.shape in ((1, d), (d, d)), "run must be of its features")

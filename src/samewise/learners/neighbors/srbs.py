@@ -21,6 +21,7 @@ from samewise.forms import NormalizedBilinear
 from samewise.kernels import normalizers
 from samewise.kernels.pairwise import dense, row_dots, row_slices, times
 from samewise.kernels.psd import project
+from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
 from samewise.learners.neighbors.class_checks import unchanged_before, warn_of_small_classes
 from samewise.learners.neighbors.contrast_learner import ContrastLearner
 from samewise.solvers.run_log import RunLog
@@ -166,14 +167,14 @@ class SRBS(ContrastLearner):
     True
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = (
-        "metric_",
-        "classes_",
-        "loss_",
-        "n_iter_",
-        "converged_",
-        "history_",
-    )
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((NormalizedBilinear,)),
+        "classes_": Labels(),
+        "loss_": Number(),
+        "n_iter_": Count(),
+        "converged_": Flag(),
+        "history_": History(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="neither")],

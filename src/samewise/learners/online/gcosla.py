@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Matrix
 from samewise.engine.averaging import Spec, checked_average
 from samewise.engine.cosine_mover import Cosine
@@ -182,7 +183,7 @@ class GCosLA(PerClass, OnlineLearner):
                 "mode='binary' learns from labeled examples without weights: call fit(X, y). Use "
                 "mode='multiclass' for pairs and weights."
             )
-        with self._unchanged_if_refused(np.random.RandomState(0)):
+        with unchanged_if_refused(self, np.random.RandomState(0)):
             X, y = self._examples(X, y, reset=True)
             numbered(np.asarray(y), type(self).__name__)
             self.__dict__.pop("_online", None)
@@ -314,17 +315,17 @@ class GCosLA(PerClass, OnlineLearner):
         gets right. With labeled examples: leave-one-out accuracy of the most similar example.
         """
         if is_labeled(X):
-            return self._neighbor_score(X, y)
+            return super().score(X, y)
         pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=Pairs.from_labels)
         return float(np.mean(self.predict_pairs(pairs) == pairs.y))
 
-    def _state(self) -> State:
-        state = super()._state()
+    def _learned_state(self) -> State:
+        state = super()._learned_state()
         state.values["dtype"] = np.dtype(self._dtype).name
         return state
 
-    def _restore(self, saved: Saved) -> None:
-        super()._restore(saved)
+    def _restore_learned(self, saved: Saved) -> None:
+        super()._restore_learned(saved)
         self._dtype = np.dtype(saved.choice("dtype", FLOATS))
         d = self.n_features_in_
         saved.check(self._online.store.shape == (d, d), "matrix has not the features of the data")

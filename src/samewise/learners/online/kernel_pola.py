@@ -192,12 +192,12 @@ class KernelPOLA(PairLearner):
             "or an array of shape (n, 2, d)."
         )
 
-    def _state(self) -> State:
-        state = super()._state().add("span", self._span.state())
+    def _learned_state(self) -> State:
+        state = super()._learned_state().add("span", self._span.state())
         return state.add("first", rows_state(self._first))
 
-    def _restore(self, saved: Saved) -> None:
-        super()._restore(saved)
+    def _restore_learned(self, saved: Saved) -> None:
+        super()._restore_learned(saved)
         shape = self.n_features_in_, self._precomputed
         self._span = KernelSpan.restore(saved.part("span"), *shape)
         self._first = restored_rows(saved.part("first"), 1, *shape)

@@ -93,13 +93,13 @@ class LinearPairLearner(PairLearner):
         """M of shape (n_features, n_features), as a copy."""
         return self.metric_.matrix.copy()
 
-    def _state(self) -> State:
-        state = super()._state()
+    def _learned_state(self) -> State:
+        state = super()._learned_state()
         state.values["dtype"] = np.dtype(self._dtype).name
         return state
 
-    def _restore(self, saved: Saved) -> None:
-        super()._restore(saved)
+    def _restore_learned(self, saved: Saved) -> None:
+        super()._restore_learned(saved)
         self._dtype = np.dtype(saved.choice("dtype", FLOATS))
         d = self.n_features_in_
         saved.check(self._online.store.shape == (d, d), "matrix has not the features of the data")

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     _fit_context,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from samewise._typing import Array, Matrix
+from samewise._rollback import unchanged_if_refused
+from samewise._typing import Array
 from samewise.engine.online import Online, few_threads
 from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.forms import Form
-from samewise.learners.savable import keep_names, restore_names
-from samewise.search import Index
+from samewise.learners.learner import Learner
 from samewise.supervision.streams import passes
 
 
-class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner, storable=False):
     """A form learned online.
 
     A kind of learner says what supervision it takes (`_supervision`); a concrete one how it begins
@@ -42,8 +39,7 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     shuffle: bool
     verbose: int | bool
     random_state: Any
-    n_features_in_: int
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    _keeps_random: ClassVar[bool] = True
 
     @abstractmethod
     def _supervision(
@@ -96,7 +92,7 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Self:
         random = check_random_state(self.random_state)
-        with self._unchanged_if_refused(random):
+        with unchanged_if_refused(self, random):
             told = self._supervision(X, y, sample_weight, random, reset=True, **more)
             self._restart(told, random)
         self._learn(self._online, told, once=False)
@@ -128,24 +124,12 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _go_on(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         new = not self.__sklearn_is_fitted__()
         random = check_random_state(self.random_state) if new else self._random
-        with self._unchanged_if_refused(random):
+        with unchanged_if_refused(self, random):
             told = self._supervision(X, y, sample_weight, random, reset=new)
             if new:
                 self._restart(told, random)
         self._learn(self._online, told, once=True)
         return self
-
-    @contextmanager
-    def _unchanged_if_refused(self, random: np.random.RandomState) -> Iterator[None]:
-        """Whatever is refused inside leaves attributes and random numbers as they were."""
-        attributes, numbers = vars(self).copy(), random.get_state(legacy=False)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(attributes)
-            random.set_state(numbers)
-            raise
 
     def _restart(self, told: Any, random: np.random.RandomState) -> None:
         online = self._begin(told)
@@ -174,29 +158,6 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _enough(self, online: Online) -> bool:
         """Whether to stop before the end."""
         return False
-
-    def _examples(self, X: Any, y: Any, reset: bool) -> tuple[Matrix, NDArray[Any]]:
-        """Labeled examples, checked as scikit-learn does."""
-        return validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2,
-        )
-
-    def _set_n_features(self, n_features: int, reset: bool) -> None:
-        """What scikit-learn's check of examples does, for examples named by row numbers."""
-        if not reset and n_features != self.n_features_in_:
-            raise InvalidInputError(
-                f"X has {n_features} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-        self.n_features_in_ = n_features
-        if reset and hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     # What was learned
 
@@ -254,57 +215,13 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _n_features_out(self) -> int:
         """Columns that `transform` gives."""
 
-    # How it is kept
+    # How it is stored
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner, with all it needs to go on, to a file that `samewise.load` reads.
+    def _learned_state(self) -> State:
+        return super()._learned_state().add("online", self._online.state())
 
-        The loaded learner goes on with `partial_fit` as this one would have, bit for bit: the file
-        holds its parameters, matrices and covariances, averages, counters and learning curve, and
-        the state of its random numbers. (`metric_.save` writes only what is needed to use it.)
-
-        Parameters
-        ----------
-        path : str or path
-            An older file is replaced whole or not at all. While it is written, a temporary file
-            lies beside it.
-
-        Notes
-        -----
-        No pickle: a file is data, checked when it is read. What is given as a callable cannot be
-        saved. A loaded learner draws from random numbers of its own, which stand where those of
-        this learner stood, also where `random_state` is None or a RandomState shared with others;
-        a RandomState that was given comes back as another one in the same state. An `init` that
-        was given as lists comes back as an array.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> import samewise
-        >>> pairs, same = [[[0.0], [1.0]], [[0.0], [3.0]]], [1, -1]
-        >>> learner = samewise.PassiveAggressive().partial_fit(pairs, same)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     learner.save(pathlib.Path(folder) / "learner")
-        ...     again = samewise.load(pathlib.Path(folder) / "learner")
-        >>> again.partial_fit(pairs, same).metric_ == learner.partial_fit(pairs, same).metric_
-        True
-        """
-        from samewise.learners.files import save_learner
-
-        save_learner(self, path)
-
-    def _state(self) -> State:
-        """What was learned, beyond the parameters; a kind of learner adds what it has besides."""
-        state = State(values={"n_features_in_": self.n_features_in_})
-        if hasattr(self, "feature_names_in_"):
-            keep_names(state, "feature_names_in_", self.feature_names_in_)
-        return state.add("online", self._online.state())
-
-    def _restore(self, saved: Saved) -> None:
-        """Take over what `_state` gave."""
-        self.n_features_in_ = saved.count("n_features_in_", least=1)
-        if saved.has("feature_names_in_"):
-            self.feature_names_in_ = restore_names(saved, "feature_names_in_", self)
+    def _restore_learned(self, saved: Saved) -> None:
+        super()._restore_learned(saved)
         self._online = self._restored_engine(saved.part("online"))
         self._handed = {}
 
@@ -312,27 +229,7 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _restored_engine(self, saved: Saved) -> Online:
         """The loop of a saved state."""
 
-    # How it is used
-
-    def _rows(self, X: Any) -> Matrix:
-        """Rows to use what was learned on, checked as scikit-learn does."""
-        check_is_fitted(self)
-        return validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
-
-    def _neighbor_score(self, X: Any, y: Any) -> float:
-        """Leave-one-out accuracy of the nearest neighbor."""
-        check_is_fitted(self)
-        X, y = validate_data(
-            self, X, y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
-        nearest = Index(self.metric_, X).query(X, 1, exclude_self=True)[1][:, 0]
-        return float(np.mean(y[nearest] == y))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

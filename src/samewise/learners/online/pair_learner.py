@@ -116,6 +116,6 @@ class PairLearner(OnlineLearner):
         them.
         """
         if is_labeled(X):
-            return self._neighbor_score(X, y)
+            return super().score(X, y)
         pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=Pairs.from_labels)
         return float(np.mean(self.predict(pairs) == pairs.y))

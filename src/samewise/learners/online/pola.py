@@ -134,13 +134,13 @@ class POLA(LinearPairLearner):
             stacklevel=4,
         )
 
-    def _state(self) -> State:
-        state = super()._state()
+    def _learned_state(self) -> State:
+        state = super()._learned_state()
         state.values["n_passes_"] = self.n_passes_
         return state
 
-    def _restore(self, saved: Saved) -> None:
-        super()._restore(saved)
+    def _restore_learned(self, saved: Saved) -> None:
+        super()._restore_learned(saved)
         self.n_passes_ = saved.count("n_passes_", least=1)
 
 

@@ -252,7 +252,7 @@ class TripletLearner(OnlineLearner):
         With labeled examples: leave-one-out accuracy of the most similar example among them.
         """
         if is_labeled(X):
-            return self._neighbor_score(X, y)
+            return super().score(X, y)
         return float(np.mean(self.triplet_margin(X) > 0))
 
     def triplet_margin(self, triplets: Any) -> Array:
@@ -269,8 +269,8 @@ class TripletLearner(OnlineLearner):
         ]
         return np.concatenate(margins)
 
-    def _state(self) -> State:
-        state = super()._state()
+    def _learned_state(self) -> State:
+        state = super()._learned_state()
         state.values.update(
             n_features_items_=self.n_features_items_,
             margin_=float(self.margin_),
@@ -283,8 +283,8 @@ class TripletLearner(OnlineLearner):
             state.arrays["validation_curve_"] = curve.reshape(-1, 2)
         return state
 
-    def _restore(self, saved: Saved) -> None:
-        super()._restore(saved)
+    def _restore_learned(self, saved: Saved) -> None:
+        super()._restore_learned(saved)
         self.n_features_items_ = saved.count("n_features_items_", least=1)
         self.margin_ = saved.positive("margin_")
         self._n_skipped = saved.count("n_skipped")

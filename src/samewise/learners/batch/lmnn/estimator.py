@@ -14,8 +14,11 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.exceptions import SamewiseWarning
+from samewise.forms import Mahalanobis
+from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
 from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map, held_out_rows
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.anchors import Anchors
@@ -162,19 +165,18 @@ class LMNN(BatchLearner):
     True
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = (
-        "metric_",
-        "components_",
-        "classes_",
-        "loss_",
-        "loss_std_",
-        "anchor_loss_",
-        "n_active_",
-        "gap_?",
-        "n_iter_",
-        "converged_",
-        "history_",
-    )
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((Mahalanobis,)),
+        "classes_": Labels(),
+        "loss_": Number(),
+        "loss_std_": Number(),
+        "anchor_loss_": Number(),
+        "n_active_": Count(),
+        "gap_": Number(optional=True),
+        "n_iter_": Count(),
+        "converged_": Flag(),
+        "history_": History(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "push_weight": [Interval(Real, 0, 1, closed="both")],
@@ -241,7 +243,7 @@ class LMNN(BatchLearner):
         y : array of shape (n,)
             Class labels.
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             before = getattr(self, "components_", None) if self.warm_start else None
             X, y = self._examples(X, y)
             X = dense_rows(X, "LMNN")

@@ -7,11 +7,8 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
     _fit_context,
 )
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
@@ -21,11 +18,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, NotPSDError
-from samewise.forms import Form, KernelMahalanobis
+from samewise.forms import KernelMahalanobis
+from samewise.learners.attributes import (
+    Attribute,
+    Count,
+    Flag,
+    FormOf,
+    History,
+    Labels,
+    Number,
+    Values,
+)
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.estimator import LMNN
+from samewise.learners.learner import MapLearner
 from samewise.learners.neighbors.class_checks import numbered
-from samewise.learners.savable import Savable
 from samewise.solvers.evaluation import Matrix64
 
 EXACT = 10_000
@@ -44,17 +51,15 @@ LEARNED = ("loss_", "n_active_", "gap_", "n_iter_", "history_", "classes_")
 """What is taken over from LMNN in the basis."""
 
 
-class KernelBasis(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelBasis(MapLearner, storable=False):
     """A learner in the coordinates that kernel PCA of the landmarks gives the points."""
 
     kernel: str | Callable[..., float]
     kernel_params: Mapping[str, Any] | None
     n_landmarks: int | None
     n_directions: int | None
-    components_: Array
     metric_: KernelMahalanobis
 
-    _forms: ClassVar[tuple[type[Form], ...]] = (KernelMahalanobis,)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
         "kernel_params": [None, dict],
@@ -106,34 +111,14 @@ class KernelBasis(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Z = K @ B.T if s == X.shape[0] else self._form(B, landmarks, support).embed(X)
         return B, Z
 
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Ck(x) for each row: Euclidean distances of the result are the learned distances.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            For "precomputed" kernel values with all training points.
-
-        Returns
-        -------
-        array of shape (n, n_components)
-        """
+    def _rows(self, X: Any) -> Matrix:
         check_is_fitted(self)
-        return self.metric_.embed(validate_data(self, X, reset=False, **self._accepted))
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "components_")
+        return validate_data(self, X, reset=False, **self._accepted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self._precomputed
         tags.input_tags.pairwise = self._precomputed
-        tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
@@ -230,19 +215,18 @@ class KernelLMNN(KernelBasis):
     1.0
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = (
-        "metric_",
-        "components_",
-        "landmarks_",
-        "n_directions_",
-        "classes_",
-        "loss_",
-        "n_active_",
-        "gap_?",
-        "n_iter_",
-        "converged_",
-        "history_",
-    )
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((KernelMahalanobis,)),
+        "landmarks_": Values(dtypes=("int64",)),
+        "n_directions_": Count(1),
+        "classes_": Labels(),
+        "loss_": Number(),
+        "n_active_": Count(),
+        "gap_": Number(optional=True),
+        "n_iter_": Count(),
+        "converged_": Flag(),
+        "history_": History(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelBasis._parameter_constraints,
         **{
@@ -393,8 +377,7 @@ class KernelLMNN(KernelBasis):
         )
 
     def _keep(self, lmnn: LMNN, B: Matrix64, landmarks: Indices, support: Matrix) -> None:
-        self.components_ = lmnn.components_ @ B
-        self.metric_ = self._form(self.components_, landmarks, support)
+        self.metric_ = self._form(lmnn.components_ @ B, landmarks, support)
         self.landmarks_, self.n_directions_ = landmarks, len(B)
         self.__dict__.pop("gap_", None)
         for name in LEARNED:

@@ -16,10 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, TooLargeError
-from samewise.forms import Form
 from samewise.forms.multi_metric import MultiMetric, nearest_centers
+from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
 from samewise.learners.batch.batch_learner import Batch, dense_rows, given_map, held_out_rows
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.estimator import FIELDS, SMALL, _say_small
@@ -146,17 +147,15 @@ class MultiMetricLMNN(Batch):
     MultiMetric(n_features_in=2, n_groups=2, rank=2, groups='by class')
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = (
-        "metric_",
-        "components_",
-        "classes_",
-        "loss_",
-        "n_active_",
-        "n_iter_",
-        "converged_",
-        "history_",
-    )
-    _forms: ClassVar[tuple[type[Form], ...]] = (MultiMetric,)
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((MultiMetric,)),
+        "classes_": Labels(),
+        "loss_": Number(),
+        "n_active_": Count(),
+        "n_iter_": Count(),
+        "converged_": Flag(),
+        "history_": History(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "push_weight": [Interval(Real, 0, 1, closed="both")],
@@ -201,6 +200,11 @@ class MultiMetricLMNN(Batch):
         self.callback = callback
         self.random_state = random_state
 
+    @property
+    def components_(self) -> Array:
+        """The map of each group, of shape (n_groups, n_components, n_features)."""
+        return self.metric_.components
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn from labeled examples.
@@ -211,7 +215,7 @@ class MultiMetricLMNN(Batch):
         y : array of shape (n,)
             Class labels.
         """
-        with self._unchanged_if_refused():
+        with unchanged_if_refused(self):
             metric = getattr(self, "metric_", None) if self.warm_start else None
             X, y = self._examples(X, y)
             X = dense_rows(X, "MultiMetricLMNN")
@@ -389,7 +393,6 @@ class MultiMetricLMNN(Batch):
     def _keep(
         self, components: Array, centers: Array | None, found: LMNNSolution, log: RunLog
     ) -> None:
-        self.components_ = components
         if centers is None:
             self.metric_ = MultiMetric(components, classes=self.classes_)
         else:

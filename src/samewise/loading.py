@@ -5,27 +5,29 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import samewise
 from samewise.files import container
-from samewise.forms.files import form_of
-from samewise.model import MODEL, model_of
+from samewise.files.storable import made
 
 __all__ = ["load"]
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read what `save` of a form, learner, filter or model wrote; arrays come back bit by bit.
+    """Read what `save` of a form, learner, filter or model wrote.
 
-    A loaded learner or filter goes on exactly where the saved one stopped. Nothing in the file is
-    executed, and a file that is foreign, damaged, newer than this version or inconsistent raises a
-    FileFormatError. For a form, nothing that learns is imported.
+    Arrays come back bit for bit. A loaded learner or filter continues exactly where the saved one
+    stopped. Nothing in the file is executed, and a file that is foreign, damaged, newer than this
+    version or inconsistent raises a FileFormatError. For a form, no code that learns is imported.
 
     Parameters
     ----------
     path : str or path
+        The file.
 
     Returns
     -------
     Form, learner, filter or Model
+        What the file holds.
 
     Examples
     --------
@@ -40,14 +42,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     (OASIS(), Bilinear(shape=(2, 2)))
     """
     content = container.read(path)
-    if content.kind == container.LEARNER:
-        from samewise.learners.files import learner_of
+    # Whatever a file may hold is a public name: importing that makes its class known.
+    if content.kind in samewise.__all__:
+        kind = getattr(samewise, content.kind)
+        if kind.__module__.startswith("samewise.filtering"):
+            from samewise.filtering.filter_files import filter_of
 
-        return learner_of(content)
-    if content.kind == container.FILTER:
-        from samewise.filtering.filter_files import filter_of
-
-        return filter_of(content)
-    if content.kind == MODEL:
-        return model_of(content)
-    return form_of(content)
+            return filter_of(content)
+    return made(content)

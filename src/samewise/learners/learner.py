@@ -1,0 +1,218 @@
+"""What every learner has in common: its contract with users, scikit-learn and files."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from samewise._typing import Array, Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
+from samewise.files.storable import Storable
+from samewise.forms import Form, GeneralizedCosine, KernelMahalanobis, Mahalanobis
+from samewise.learners.attributes import Attribute, Count, FeatureNames
+from samewise.learners.parameters import (
+    numbers_state,
+    parameters_state,
+    restored_numbers,
+    restored_parameters,
+)
+from samewise.search import Index
+from samewise.supervision import Pairs
+from samewise.supervision.gate import as_members, as_pairs, is_labeled
+
+__all__ = ["Learner", "MapLearner"]
+
+ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+"""The rows that every learner takes."""
+
+PAIRS = 4096
+"""Pairs compared at a time."""
+
+
+class Learner(Storable, BaseEstimator, storable=False):
+    """Something that learns a form, `metric_`.
+
+    What is refused leaves a learner as it was (`samewise._rollback`). What it has learned, beyond
+    its parameters, is declared in `_learned`.
+    """
+
+    n_features_in_: int
+    metric_: Form
+    _random: np.random.RandomState
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    _learned: ClassVar[dict[str, Attribute]] = {}
+    _target_required: ClassVar[bool] = True
+    _keeps_random: ClassVar[bool] = False
+    """Whether learning can go on, with the random numbers `_random`."""
+
+    # What goes in
+
+    def _examples(self, X: Any, y: Any, reset: bool = True) -> tuple[Matrix, NDArray[Any]]:
+        """Labeled examples, checked as scikit-learn does."""
+        return validate_data(self, X, y, reset=reset, ensure_min_samples=2, **ROWS)
+
+    def _rows(self, X: Any) -> Matrix:
+        """Rows to use what was learned on, checked as scikit-learn does."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, **ROWS)
+
+    def _set_n_features(self, n_features: int, reset: bool = True) -> None:
+        """What scikit-learn's check of examples does, for examples named by row numbers."""
+        if not reset and n_features != self.n_features_in_:
+            raise InvalidInputError(
+                f"X has {n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        self.n_features_in_ = n_features
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)
+
+    # What was learned
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "metric_")
+
+    def pair_score(self, X: Any) -> Array:
+        """How close the two members of each pair are: larger is closer.
+
+        Parameters
+        ----------
+        X : Pairs or array of shape (n, 2, n_features)
+            The pairs.
+
+        Returns
+        -------
+        array of shape (n,)
+            A similarity, or a distance with a minus sign.
+        """
+        check_is_fitted(self)
+        pairs = as_members(X, owner=type(self).__name__)
+        parts = [
+            self.metric_.pair_closeness(pairs.X[part.left], pairs.X[part.right])
+            for part in (pairs[start : start + PAIRS] for start in range(0, len(pairs), PAIRS))
+        ]
+        return np.concatenate([np.empty(0, dtype=pairs.X.dtype), *parts])
+
+    def score(self, X: Any, y: ArrayLike | None = None) -> float:
+        """How good the metric is on the given data.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features), Pairs or array of shape (n, 2, n_features)
+            Labeled examples, or pairs if the learner has a threshold for them.
+        y : array of shape (n,), default=None
+            Class labels of examples, or ±1 for an array of pairs.
+
+        Returns
+        -------
+        float
+            For examples, the leave-one-out accuracy of the nearest neighbor among them. For pairs,
+            the fraction that `predict` gets right.
+        """
+        check_is_fitted(self)
+        if is_labeled(X):
+            X, y = self._examples(X, y, reset=False)
+            nearest = Index(self.metric_, X).query(X, 1, exclude_self=True)[1][:, 0]
+            return float(np.mean(y[nearest] == y))
+        if not hasattr(self, "predict"):
+            raise InvalidInputError(
+                f"{type(self).__name__} learns no threshold for pairs. Give labeled examples, or "
+                "fit a Verifier to pairs."
+            )
+        pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=Pairs.from_labels)
+        return float(np.mean(self.predict(pairs) == pairs.y))
+
+    # How it is stored
+
+    def state(self) -> State:
+        """The parameters and what was learned."""
+        check_is_fitted(self)
+        self._validate_params()
+        state = State().add("parameters", parameters_state(self))
+        if self._keeps_random:
+            state.add("random", numbers_state(self._random))
+        return state.add("learned", self._learned_state())
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The learner of that state."""
+        random = restored_numbers(saved.part("random")) if cls._keeps_random else None
+        learner = cls(**restored_parameters(cls, saved.part("parameters"), random))
+        learner._validate_params()
+        if random is not None:
+            learner._random = random
+        learner._restore_learned(saved.part("learned"))
+        return learner
+
+    def _learned_state(self) -> State:
+        """What was learned, beyond the parameters."""
+        state = State()
+        for name, attribute in self._attributes().items():
+            if hasattr(self, name) or not attribute.optional:
+                attribute.keep(state, name, getattr(self, name))
+        return state
+
+    def _restore_learned(self, saved: Saved) -> None:
+        """Take over what `_learned_state` returned."""
+        for name, attribute in self._attributes().items():
+            if saved.has(name) or not attribute.optional:
+                setattr(self, name, attribute.restored(saved, name, self))
+
+    @classmethod
+    def _attributes(cls) -> dict[str, Attribute]:
+        return {
+            "n_features_in_": Count(1),
+            "feature_names_in_": FeatureNames(optional=True),
+            **cls._learned,
+        }
+
+    # What scikit-learn wants to know
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = self._target_required
+        return tags
+
+
+class MapLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner, storable=False):
+    """A learner whose form maps rows to coordinates in which it is the usual distance or cosine."""
+
+    metric_: Mahalanobis | GeneralizedCosine | KernelMahalanobis
+
+    @property
+    def components_(self) -> Array:
+        """The learned map L of shape (n_components, n_features); under a kernel, coefficients."""
+        form = self.metric_
+        return form.coefficients if isinstance(form, KernelMahalanobis) else form.components
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Map rows to where the learned metric is the usual one.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features)
+            Rows to map.
+
+        Returns
+        -------
+        array of shape (n, n_components)
+            Euclidean distances of the result are the learned distances; under a learned cosine,
+            rows have unit length and inner products are the learned similarities.
+        """
+        return self.metric_.embed(self._rows(X))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
