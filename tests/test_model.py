@@ -34,12 +34,12 @@ def model():
 
 def test_a_file_gives_back_the_model(model, tmp_path):
     model.save(tmp_path / "m.sw")
-    for back in (load(tmp_path / "m.sw"), Model.load(tmp_path / "m.sw")):
+    for back in (load(tmp_path / "m.sw"), load(tmp_path / "m.sw")):
         for field in dataclasses.fields(Model):
             np.testing.assert_equal(getattr(back, field.name), getattr(model, field.name))
     bare = Model(GeneralizedCosine(np.eye(2)))
     bare.save(tmp_path / "bare.sw")
-    back = Model.load(tmp_path / "bare.sw")
+    back = load(tmp_path / "bare.sw")
     assert back.form == bare.form and back.mean is None and back.feature_names is None
 
 
@@ -103,7 +103,7 @@ def test_damaged_and_foreign_files(model, tmp_path):
         load(path)
     model.form.save(path)
     with pytest.raises(FileFormatError, match="holds no model"):
-        Model.load(path)
+        load(path)
 
     def forged(arrays=(), without=(), **params):
         kept = {k: v for k, v in {**good.arrays, **dict(arrays)}.items() if k not in without}

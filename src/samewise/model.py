@@ -64,7 +64,7 @@ class Model(Storable):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "model.sw"
     ...     model.save(path)
-    ...     model = Model.load(path)
+    ...     model = load(path)
     >>> model.closeness([[0.0]], [[4.0]])
     array([[-2.]])
     """

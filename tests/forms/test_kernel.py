@@ -6,7 +6,8 @@ from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from samewise.exceptions import InvalidInputError
-from samewise.forms import KernelMahalanobis, Mahalanobis, load
+from samewise import load
+from samewise.forms import KernelMahalanobis, Mahalanobis
 
 rng = np.random.default_rng(0)
 C = rng.normal(size=(2, 3))

@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 
 from samewise.exceptions import InvalidInputError, TooLargeError
-from samewise.forms import Bilinear, LowRankBilinear, NormalizedBilinear, load
+from samewise import load
+from samewise.forms import Bilinear, LowRankBilinear, NormalizedBilinear
 
 rng = np.random.default_rng(0)
 L, R = rng.normal(size=(6, 2)), rng.normal(size=(4, 2))

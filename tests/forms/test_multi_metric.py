@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from samewise.exceptions import FileFormatError
 from samewise.files import container
-from samewise.forms import Mahalanobis, MultiMetric, load
+from samewise import load
+from samewise.forms import Mahalanobis, MultiMetric
 
 RNG = np.random.default_rng(0)
 L = RNG.normal(size=(3, 2, 4))

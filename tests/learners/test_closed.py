@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier
 from samewise.exceptions import DegenerateInputError, SamewiseWarning, TooLargeError
-from samewise.forms import load
+from samewise import load
 from samewise.learners.closed.classical import LDA, PCA, Cosine, Covariance, Euclidean
 from samewise.learners.closed.closed_form import classical as plain
 from samewise.learners.closed.closed_form import closed_form as closed

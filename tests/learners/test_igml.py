@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier
 from samewise.exceptions import SamewiseWarning
-from samewise.forms import load
+from samewise import load
 from samewise.learners.closed.classical import Covariance
 from samewise.learners.closed.igml import IGML, KIGML
 from samewise.learners.closed.rca import RCA

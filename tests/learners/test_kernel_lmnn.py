@@ -20,7 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier
 from samewise.datasets import make_concentric_circles
 from samewise.exceptions import NotPSDError, SamewiseWarning
-from samewise.forms import KernelMahalanobis, load
+from samewise import load
+from samewise.forms import KernelMahalanobis
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn import kernel_lmnn as module
 from samewise.learners.batch.lmnn.kernel_lmnn import KernelLMNN

@@ -17,7 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier
 from samewise.exceptions import SamewiseWarning, TooLargeError
-from samewise.forms import MultiMetric, load
+from samewise import load
+from samewise.forms import MultiMetric
 from samewise.learners.batch.batch_learner import held_out_rows
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn import multi_metric_lmnn as multi_module

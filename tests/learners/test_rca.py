@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, Pairs, Triplets
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.forms import load
+from samewise import load
 from samewise.learners.closed.classical import LDA, Covariance
 from samewise.learners.closed.rca import KRCA, RCA
 from samewise.supervision.chunklets import draw_chunklets, linked_chunklets

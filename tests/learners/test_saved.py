@@ -497,7 +497,7 @@ def test_a_newer_format_says_so(victim, path):
 def test_a_form_is_asked_for_and_a_learner_found(victim, path):
     victim.save(path)
     with pytest.raises(FileFormatError, match=r"holds a learner, not a form; samewise\.load reads"):
-        samewise.forms.load(path)
+        samewise.load(path)
     victim.metric_.save(path)
     assert samewise.load(path) == victim.metric_
 

@@ -66,12 +66,7 @@ class Form(Frozen, Storable, ABC, storable=False):
     @classmethod
     def restore(cls, saved: Saved) -> Self:
         """The form of a state, with exactly its arrays, which are checked but not recomputed."""
-        return cls._of_parts(**saved.everything())
-
-    @classmethod
-    def _of_parts(cls, **parts: Any) -> Self:
-        """The form of its arrays and values; by default, they are what the class is called with."""
-        return cls(**parts)
+        return cls(**saved.everything())
 
     @property
     def _width(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import State
+from samewise.files.state import Saved, State
 from samewise.forms._input_checks import (
     UndefinedRowsError,
     check_factored,
@@ -116,6 +116,11 @@ class GeneralizedCosine(Form):
         """All that makes this form."""
         names = ("matrix", "components", "eigenvalues")
         return State({name: getattr(self, name) for name in names}, {"on_zero": self.on_zero})
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The form of that state."""
+        return cls._of_parts(**saved.everything())
 
     @classmethod
     def _of_parts(cls, *, on_zero: str = "raise", **arrays: Any) -> Self:

@@ -9,7 +9,7 @@ import numpy as np
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import State
+from samewise.files.state import Saved, State
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import (
     check_factored,
@@ -205,6 +205,11 @@ class Mahalanobis(EuclideanForm):
         """All that makes this form."""
         names = ("matrix", "components", "eigenvalues") if self._from_matrix else ("components",)
         return State({name: getattr(self, name) for name in names})
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The form of that state."""
+        return cls._of_parts(**saved.everything())
 
     @classmethod
     def _of_parts(

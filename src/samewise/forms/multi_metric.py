@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import State
+from samewise.files.state import Saved, State
 from samewise.forms._input_checks import check_finite, check_matrix, check_size, frozen
 from samewise.forms.form import _BLOCK_BYTES, MAX_BYTES, Form, unchanged
 from samewise.forms.mahalanobis import Mahalanobis
@@ -316,6 +316,11 @@ class MultiMetric(Form):
             return State({**arrays, "centers": self.centers}, {"n_groups": n_groups})
         assert self.classes is not None
         return State(arrays, {"n_groups": n_groups, "classes": self.classes.tolist()})
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The form of that state."""
+        return cls._of_parts(**saved.everything())
 
     @classmethod
     def _of_parts(cls, *, components: Array, n_groups: int, **known: Any) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
-from samewise.forms import Form, GeneralizedCosine, KernelMahalanobis, Mahalanobis
+from samewise.forms import GeneralizedCosine, KernelMahalanobis, Mahalanobis
 from samewise.learners.attributes import Attribute, Count, FeatureNames
 from samewise.learners.parameters import (
     numbers_state,
@@ -42,7 +42,6 @@ class Learner(Storable, BaseEstimator, storable=False):
     """
 
     n_features_in_: int
-    metric_: Form
     _random: np.random.RandomState
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
@@ -50,6 +49,12 @@ class Learner(Storable, BaseEstimator, storable=False):
     _target_required: ClassVar[bool] = True
     _keeps_random: ClassVar[bool] = False
     """Whether learning can go on, with the random numbers `_random`."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def metric_(self) -> Any:
+            """The learned form: an attribute, or a property of what is still learning."""
 
     # What goes in
 

@@ -123,6 +123,8 @@ class Relief(Learner):
     1
     """
 
+    metric_: Mahalanobis | NormalizedBilinear
+
     _learned: ClassVar[dict[str, Attribute]] = {
         "metric_": FormOf((Mahalanobis, NormalizedBilinear)),
         "classes_": Labels(),

@@ -375,7 +375,7 @@ class SiLA(PerClass, Learner):
         base = NormalizedBilinear(np.eye(self.n_features_in_), self.normalizer)
         return margins(self.metric_, X, y, self.n_neighbors, base=base)
 
-    def score(self, X: Any, y: ArrayLike) -> float:
+    def score(self, X: Any, y: ArrayLike | None = None) -> float:
         """Leave-one-out accuracy of the most similar example among those given."""
         check_is_fitted(self)
         X, y = validate_data(

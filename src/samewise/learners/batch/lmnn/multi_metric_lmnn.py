@@ -147,6 +147,8 @@ class MultiMetricLMNN(Batch):
     MultiMetric(n_features_in=2, n_groups=2, rank=2, groups='by class')
     """
 
+    metric_: MultiMetric
+
     _learned: ClassVar[dict[str, Attribute]] = {
         "metric_": FormOf((MultiMetric,)),
         "classes_": Labels(),
