@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from samewise import load
 from samewise.exceptions import FileFormatError, InvalidInputError
+from samewise.files import storable
 from samewise.forms import (
     Bilinear,
     GeneralizedCosine,
@@ -23,9 +25,7 @@ from samewise.forms import (
     LowRankBilinear,
     Mahalanobis,
     NormalizedBilinear,
-    load,
 )
-from samewise.forms import files as files_module
 
 MAGIC = b"samewise\x1a\n"
 FORM = Mahalanobis(np.diag([4.0, 1.0]))
@@ -66,7 +66,7 @@ def test_the_layout_is_as_described(path):
     content = saved(Bilinear(np.array([[1.0, 2.0]], dtype=np.float32)), path)
     header, payload = parse(content)
     assert content.startswith(MAGIC)
-    assert header["format"] == 1 and header["kind"] == "bilinear" and header["params"] == {}
+    assert header["format"] == 1 and header["kind"] == "Bilinear" and header["params"] == {}
     entry = {"name": "matrix", "dtype": "float32", "shape": [1, 2], "offset": 0}
     assert header["arrays"] == [entry]
     assert payload == struct.pack("<ff", 1, 2)
@@ -226,7 +226,7 @@ def entry_text(header, payload):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (top(kind="oracle"), "unknown kind 'oracle'"),
+        (top(kind="oracle"), "unknown class 'oracle'"),
         (top(kind=None), "a 'kind' of the wrong type"),
         (top(params=[]), "a 'params' of the wrong type"),
         (top(arrays={}), "a 'arrays' of the wrong type"),
@@ -441,9 +441,18 @@ def test_paths_may_be_texts(path):
     assert load(str(path)) == FORM
 
 
-def test_loading_reads_only_known_names():
-    known = {"form_of", "form_state", "load", "restored_form", "save_form"}
-    assert set(files_module.__all__) == known
+def test_a_file_names_no_class_but_those_of_samewise():
+    """Kinds register themselves; no base, and no class of a user, is among them."""
+    kinds = storable.Storable._kinds
+    assert all(cls.__module__.startswith("samewise.") for cls in kinds.values())
+    assert not {"Form", "Storable", "Frozen"} & kinds.keys()
+
+    class Mine(Bilinear):
+        pass
+
+    assert "Mine" not in kinds
+    with pytest.raises(InvalidInputError, match="Mine is a class of your own"):
+        storable.stored(Mine([[1.0]]))
 
 
 # Imports once, then forks a writer for every line it is sent, and ends with its input.

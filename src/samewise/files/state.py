@@ -151,6 +151,8 @@ class Saved:
 
         The arrays are of the types and sizes that a file can hold, and need not be finite.
         """
+        twice = self._arrays.keys() & self._values.keys()
+        self.check(not twice, "has a name twice")
         found = {**self._arrays, **self._values}
         self._arrays, self._values = {}, {}
         for value in found.values():
