@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
-from samewise import forms
+from samewise import forms, load
 
 D = 5
 
@@ -286,7 +286,7 @@ def test_equal_means_the_same_kind_and_the_same_bits():
 def test_saved_and_loaded_forms_have_the_same_bits(name, tmp_path):
     form, path = FORMS[name](), tmp_path / "form"
     form.save(path)
-    again = samewise.load(path)
+    again = load(path)
     assert type(again) is type(form) and again == form
     for a, b in zip(array_parts(form), array_parts(again), strict=True):
         assert a.dtype == b.dtype and a.tobytes() == b.tobytes()

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
-from samewise.exceptions import InvalidInputError
 from samewise import load
+from samewise.exceptions import InvalidInputError
 from samewise.forms import KernelMahalanobis, Mahalanobis
 
 rng = np.random.default_rng(0)

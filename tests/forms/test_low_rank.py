@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise import load
+from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.forms import Bilinear, LowRankBilinear, NormalizedBilinear
 
 rng = np.random.default_rng(0)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from samewise import load
 from samewise.exceptions import FileFormatError
 from samewise.files import container
-from samewise import load
 from samewise.forms import Mahalanobis, MultiMetric
 
 RNG = np.random.default_rng(0)

@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from samewise import KNNClassifier
+from samewise import KNNClassifier, load
 from samewise.exceptions import DegenerateInputError, SamewiseWarning, TooLargeError
-from samewise import load
 from samewise.learners.closed.classical import LDA, PCA, Cosine, Covariance, Euclidean
 from samewise.learners.closed.closed_form import classical as plain
 from samewise.learners.closed.closed_form import closed_form as closed

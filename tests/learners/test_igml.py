@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from samewise import KNNClassifier
+from samewise import KNNClassifier, load
 from samewise.exceptions import SamewiseWarning
-from samewise import load
 from samewise.learners.closed.classical import Covariance
 from samewise.learners.closed.igml import IGML, KIGML
 from samewise.learners.closed.rca import RCA

@@ -17,10 +17,9 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from samewise import KNNClassifier
+from samewise import KNNClassifier, load
 from samewise.datasets import make_concentric_circles
 from samewise.exceptions import NotPSDError, SamewiseWarning
-from samewise import load
 from samewise.forms import KernelMahalanobis
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn import kernel_lmnn as module

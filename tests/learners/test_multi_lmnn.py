@@ -15,9 +15,8 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from samewise import KNNClassifier
+from samewise import KNNClassifier, load
 from samewise.exceptions import SamewiseWarning, TooLargeError
-from samewise import load
 from samewise.forms import MultiMetric
 from samewise.learners.batch.batch_learner import held_out_rows
 from samewise.learners.batch.lmnn import LMNN

@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from samewise import KNNClassifier, Pairs, Triplets
+from samewise import KNNClassifier, Pairs, Triplets, load
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise import load
 from samewise.learners.closed.classical import LDA, Covariance
 from samewise.learners.closed.rca import KRCA, RCA
 from samewise.supervision.chunklets import draw_chunklets, linked_chunklets

@@ -37,6 +37,9 @@ from samewise import (
     Triplets,
 )
 from samewise.exceptions import FileFormatError
+from samewise.files import container
+from samewise.files.storable import made
+from samewise.forms import Form
 from samewise.learners.online.gcosla import GCosLA
 from samewise.learners.online.lego import LEGO
 
@@ -496,8 +499,9 @@ def test_a_newer_format_says_so(victim, path):
 
 def test_a_form_is_asked_for_and_a_learner_found(victim, path):
     victim.save(path)
-    with pytest.raises(FileFormatError, match=r"holds a learner, not a form; samewise\.load reads"):
-        samewise.load(path)
+    text = rf"holds a {type(victim).__name__}, not a form; samewise\.load reads"
+    with pytest.raises(FileFormatError, match=text):
+        made(container.read(path), Form, wanted="form")
     victim.metric_.save(path)
     assert samewise.load(path) == victim.metric_
 

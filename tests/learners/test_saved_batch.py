@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 import re
 
@@ -17,6 +16,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import samewise
 from samewise import Mahalanobis, Pairs, learners
 from samewise.exceptions import FileFormatError, InvalidInputError
+from samewise.files.storable import Storable
 from samewise.learners.batch.hier import HIER
 from samewise.learners.batch.itml import ITML
 from samewise.learners.batch.lmnn import LMNN, KernelLMNN, MultiMetricLMNN
@@ -27,14 +27,17 @@ from samewise.learners.batch.snn import SNN
 from samewise.learners.closed.classical import LDA, PCA, Cosine, Covariance, Euclidean
 from samewise.learners.closed.igml import IGML, KIGML
 from samewise.learners.closed.rca import KRCA, RCA
-from samewise.files.storable import Storable
-from samewise.learners.online.online_learner import OnlineLearner
 from samewise.learners.neighbors.rbs import RBS
 from samewise.learners.neighbors.relief import Relief
 from samewise.learners.neighbors.sila import SiLA
 from samewise.learners.neighbors.srbs import SRBS
 from tests.learners.test_saved import forged, parts, places, put, saved
 
+BATCH = {
+    name: getattr(learners, name)
+    for name in learners.__all__
+    if not issubclass(getattr(learners, name), OnlineLearner)
+}
 PARENTS = {0: "a", 1: "a", "a": "b", 2: "b"}
 L = np.eye(5)[:3]
 
