@@ -8,7 +8,7 @@ search is that of `kernels.screen`.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,14 +17,75 @@ from numpy.typing import NDArray
 from samewise._typing import Array
 from samewise.kernels.cone import MAX_LANCZOS, axpy, dot, rank_two_step, split
 from samewise.kernels.rank_one import FAST
-from samewise.kernels.screen import CHUNK, WIDTH, Rows, Screen, insert, product, screened
-from samewise.kernels.steps import step_size
+from samewise.kernels.screen import CHUNK, WIDTH, Rows, Screen, Work, insert, product, screened
+from samewise.kernels.steps import Step, step_size
 
-__all__ = ["DIAGONAL", "FULL", "SYMMETRIC", "advance"]
+__all__ = [
+    "DIAGONAL",
+    "FULL",
+    "SYMMETRIC",
+    "MarginRule",
+    "ShownExamples",
+    "UpdateTrace",
+    "advance",
+]
 
 FULL, SYMMETRIC, DIAGONAL = 0, 1, 2
 
 KRYLOV = MAX_LANCZOS + 3
+
+
+class ShownExamples(NamedTuple):
+    """A block of examples, and where their targets and impostors are found.
+
+    `asked` has their rows and `own` the stretch of rows of each one's class; −1 ends its list of
+    targets. Without a `pool` all rows of other classes are searched, beginning with the impostors
+    that the example and its targets had when they were last shown (`seeds`).
+    """
+
+    rows: Rows
+    asked: NDArray[Any]
+    own: NDArray[Any]
+    targets: NDArray[Any]
+    target_inverse: Array
+    pool: NDArray[Any]
+    inverse: Array
+    screen: Screen
+    seeds: NDArray[Any]
+
+
+class MarginRule(NamedTuple):
+    """How A moves.
+
+    `wanted` is 0 for the perceptron, which moves by τ = 1 where the margin is not positive, and 1
+    for a hinge.
+    """
+
+    structure: int
+    psd: bool
+    step: Step
+    wanted: float
+
+
+class UpdateTrace(NamedTuple):
+    """What each example did; filled by `advance`."""
+
+    tau: NDArray[np.float64]
+    violation: NDArray[np.float64]
+    W: Array
+    mu: NDArray[np.float64]
+    U: Array
+
+
+class Lookahead(NamedTuple):
+    """Two examples are searched for at a time; the second again, if the first one moves A."""
+
+    xs: Array
+    us: Array
+    ks: NDArray[Any]
+    values: Array
+    found: NDArray[Any]
+    work: Work
 
 
 @njit(cache=True, fastmath=FAST)
@@ -74,44 +135,45 @@ def _try(
 
 
 @njit(cache=True)
-def advance(
-    A: Array,
-    rows: Rows,
-    asked: NDArray[Any],
-    own: NDArray[Any],
-    targets: NDArray[Any],
-    target_inverse: Array,
-    pool: NDArray[Any],
-    inverse: Array,
-    screen: Screen,
-    structure: int,
-    psd: bool,
-    step: tuple[float, float, bool],
-    wanted: float,
-    seeds: NDArray[Any],
-    tau: NDArray[np.float64],
-    violation: NDArray[np.float64],
-    W: Array,
-    mu: NDArray[np.float64],
-    U: Array,
-) -> int:
-    """Show the examples `asked`; A moves in place. Returns how many rows a screened search scored.
-
-    `own` has the stretch of rows of each example's class; −1 ends its list of targets. Without a
-    `pool` all rows of other classes are searched, beginning with the impostors that the example and
-    its targets had when they were last shown (`seeds`). `wanted` is 0 for the perceptron, which
-    moves by τ = 1 where the margin is not positive, and 1 for a hinge.
+def advance(A: Array, block: ShownExamples, rule: MarginRule, trace: UpdateTrace) -> int:
+    """Show a block of examples; A moves in place. Returns how many rows a screened search scored.
 
     Update i leaves A + τ_i (x w_iᵀ) in the given structure, and + μ_i u_i u_iᵀ (or + u_i on the
     diagonal) from the projection.
     """
-    d = W.shape[1]
-    n = rows[0].shape[0] - 1
-    k_most = targets.shape[1]
-    n_chunks = screen[0].shape[1] // ((CHUNK + 1) * WIDTH)
-    # Two examples are searched for at a time; the second again, if the first one moves A.
-    xs, us, ks = np.zeros((2, d)), np.empty((2, d)), np.zeros(2, dtype=np.int64)
-    values, found = np.empty((2, k_most)), np.empty((2, k_most), dtype=np.int64)
+    n, d = block.asked.shape[0], trace.W.shape[1]
+    n_chunks = block.screen[0].shape[1] // ((CHUNK + 1) * WIDTH)
+    ahead = _lookahead(d, block.targets.shape[1], n_chunks)
+    # The first projection is made by an eigendecomposition, the others from it.
+    wide = d if rule.psd and rule.structure != DIAGONAL else 0
+    P, mu0, gh, Q = np.empty((wide, wide)), 0.0, np.empty((2, wide)), np.empty((KRYLOV, wide))
+    scored, e, ready = 0, 0, 0
+    for i in range(n):
+        if ready == 0:
+            e, ready = 0, min(2 if n_chunks else 1, n - i)
+            scored += _look(A, block, rule.structure, i, ready, ahead)
+        k, x = ahead.ks[e], ahead.xs[e]
+        best, w = ahead.found[e, :k], trace.W[i]
+        trace.violation[i] = rule.wanted - _margin(block, i, e, ahead)
+        e, ready = e + 1, ready - 1
+        trace.tau[i] = 0.0
+        if trace.violation[i] < 0.0:
+            continue
+        _contrast(block, i, best, w)
+        trace.tau[i] = _step(rule, trace.violation[i], x, w)
+        if trace.tau[i] != 0.0:
+            ready = 0
+            _move(A, trace.tau[i], x, w, rule.structure, rule.psd)
+            if rule.psd and rule.structure == DIAGONAL:
+                trace.mu[i] = _clip(A, trace.U[i])
+            elif rule.psd:
+                c = 2.0 * trace.tau[i] if rule.structure == SYMMETRIC else trace.tau[i]
+                trace.mu[i], mu0 = _project(A, c, x, w, P, mu0, Q, gh, trace.U[i])
+    return scored
+
+
+@njit(cache=True)
+def _lookahead(d: int, k: int, n_chunks: int) -> Lookahead:
     mask = np.zeros((2, WIDTH), dtype=np.uint8)
     work = (
         np.zeros((n_chunks, 2, CHUNK), dtype=np.float32),
@@ -122,80 +184,95 @@ def advance(
         mask.view(np.uint64),
         np.empty((2, WIDTH), dtype=np.int64),
     )
-    # The first projection is made by an eigendecomposition, the others from it.
-    wide = d if psd and structure != DIAGONAL else 0
-    P, mu0, gh, Q = np.empty((wide, wide)), 0.0, np.empty((2, wide)), np.empty((KRYLOV, wide))
-    scored, e, ready = 0, 0, 0
-    for i in range(asked.shape[0]):
-        if ready == 0:
-            e, ready = 0, min(2 if n_chunks else 1, asked.shape[0] - i)
-            values[:], found[:] = -np.inf, n
-            for a in range(ready):
-                ks[a] = 0
-                while ks[a] < k_most and targets[i + a, ks[a]] >= 0:
-                    ks[a] += 1
-                xs[a] = 0.0
-                _add_row(rows, asked[i + a], 1.0, xs[a])
-                _image(A, xs[a], structure, us[a])
-            if n_chunks:
-                for a in range(ready):
-                    top, best = values[a, : ks[a]], found[a, : ks[a]]
-                    _try(rows, us[a], seeds[asked[i + a]], top, best)
-                    for q in range(ks[a]):
-                        _try(rows, us[a], seeds[targets[i + a, q]], top, best)
-                near = own[i : i + ready]
-                scored += screened(rows, us, screen, near, ks, values, found, work)
-                for a in range(ready):
-                    seeds[asked[i + a], : ks[a]] = found[a, : ks[a]]
-        k, x, u = ks[e], xs[e], us[e]
-        top, best = values[e, :k], found[e, :k]
-        margin = 0.0
-        for q in range(k):
-            s = _dot(rows, targets[i, q], u)
-            margin += s * target_inverse[i, q] if target_inverse.shape[0] else s
-        if pool.shape[0]:
-            for j in range(pool.shape[1]):
-                at = pool[i, j]
-                if at >= 0:
-                    s = _dot(rows, at, u)
-                    insert(s * inverse[i, j] if inverse.shape[0] else s, at, top, best)
-        elif n_chunks == 0:
-            for at in range(n):
-                if not own[i, 0] <= at < own[i, 1]:
-                    s = _dot(rows, at, u)
-                    insert(s * inverse[i, at] if inverse.shape[0] else s, at, top, best)
-        e, ready = e + 1, ready - 1
-        for q in range(k):
-            margin -= top[q]
-        violation[i] = wanted - margin
-        w = W[i]
-        tau[i] = 0.0
-        if violation[i] < 0.0:
-            continue
-        w[:] = 0.0
-        for q in range(k):
-            y, z = targets[i, q], best[q]
-            _add_row(rows, y, target_inverse[i, q] if target_inverse.shape[0] else 1.0, w)
-            c = 1.0
-            if inverse.shape[0]:
-                c = inverse[i, _place(pool[i], z)] if pool.shape[0] else inverse[i, z]
-            _add_row(rows, z, -c, w)
-        tau[i] = 1.0
-        if wanted > 0.0:
-            gain = _gain(x, w, structure)
-            cap, relax, signed = step
-            tau[i] = 0.0
-            if gain > 0.0:
-                tau[i] = step_size(violation[i], gain, 1.0, cap, relax, signed, 0.0)
-        if tau[i] != 0.0:
-            ready = 0
-            _move(A, tau[i], x, w, structure, psd)
-            if psd and structure == DIAGONAL:
-                mu[i] = _clip(A, U[i])
-            elif psd:
-                c = 2.0 * tau[i] if structure == SYMMETRIC else tau[i]
-                mu[i], mu0 = _project(A, c, x, w, P, mu0, Q, gh, U[i])
+    return Lookahead(
+        np.zeros((2, d)),
+        np.empty((2, d)),
+        np.zeros(2, dtype=np.int64),
+        np.empty((2, k)),
+        np.empty((2, k), dtype=np.int64),
+        work,
+    )
+
+
+@njit(cache=True)
+def _look(
+    A: Array, block: ShownExamples, structure: int, i: int, ready: int, ahead: Lookahead
+) -> int:
+    """Prepare the example i, or i and the next; returns how many rows a screened search scored."""
+    rows, targets, asked, seeds = block.rows, block.targets, block.asked, block.seeds
+    xs, us, ks, values, found, work = ahead
+    values[:], found[:] = -np.inf, rows[0].shape[0] - 1
+    for a in range(ready):
+        ks[a] = 0
+        while ks[a] < targets.shape[1] and targets[i + a, ks[a]] >= 0:
+            ks[a] += 1
+        xs[a] = 0.0
+        _add_row(rows, asked[i + a], 1.0, xs[a])
+        _image(A, xs[a], structure, us[a])
+    if work[0].shape[0] == 0:
+        return 0
+    for a in range(ready):
+        top, best = values[a, : ks[a]], found[a, : ks[a]]
+        _try(rows, us[a], seeds[asked[i + a]], top, best)
+        for q in range(ks[a]):
+            _try(rows, us[a], seeds[targets[i + a, q]], top, best)
+    near = block.own[i : i + ready]
+    scored = screened(rows, us, block.screen, near, ks, values, found, work)
+    for a in range(ready):
+        seeds[asked[i + a], : ks[a]] = found[a, : ks[a]]
     return scored
+
+
+@njit(cache=True)
+def _margin(block: ShownExamples, i: int, e: int, ahead: Lookahead) -> float:
+    """Similarities to the targets minus those to the impostors, which are found where needed."""
+    k, u = ahead.ks[e], ahead.us[e]
+    top, best = ahead.values[e, :k], ahead.found[e, :k]
+    rows, inverse = block.rows, block.inverse
+    margin = 0.0
+    for q in range(k):
+        s = _dot(rows, block.targets[i, q], u)
+        margin += s * block.target_inverse[i, q] if block.target_inverse.shape[0] else s
+    if block.pool.shape[0]:
+        for j in range(block.pool.shape[1]):
+            at = block.pool[i, j]
+            if at >= 0:
+                s = _dot(rows, at, u)
+                insert(s * inverse[i, j] if inverse.shape[0] else s, at, top, best)
+    elif ahead.work[0].shape[0] == 0:
+        for at in range(rows[0].shape[0] - 1):
+            if not block.own[i, 0] <= at < block.own[i, 1]:
+                s = _dot(rows, at, u)
+                insert(s * inverse[i, at] if inverse.shape[0] else s, at, top, best)
+    for q in range(k):
+        margin -= top[q]
+    return margin
+
+
+@njit(cache=True)
+def _contrast(block: ShownExamples, i: int, best: NDArray[Any], w: Array) -> None:
+    """w = Σ_q y_q/N − z_q/N over the targets y and the impostors z of example i."""
+    w[:] = 0.0
+    for q in range(best.shape[0]):
+        y, z = block.targets[i, q], best[q]
+        c = block.target_inverse[i, q] if block.target_inverse.shape[0] else 1.0
+        _add_row(block.rows, y, c, w)
+        c = 1.0
+        if block.inverse.shape[0]:
+            at = _place(block.pool[i], z) if block.pool.shape[0] else z
+            c = block.inverse[i, at]
+        _add_row(block.rows, z, -c, w)
+
+
+@njit(cache=True)
+def _step(rule: MarginRule, violation: float, x: Array, w: Array) -> float:
+    if rule.wanted == 0.0:
+        return 1.0
+    gain = _gain(x, w, rule.structure)
+    if gain <= 0.0:
+        return 0.0
+    cap, relax, signed = rule.step
+    return step_size(violation, gain, 1.0, cap, relax, signed, 0.0)
 
 
 @njit(cache=True)

@@ -271,30 +271,20 @@ class SiLA(PerClass, Learner):
     def _show(self, run: Run, neighborhoods: Neighborhoods, shown: Indices) -> None:
         """Learn from a block of examples."""
         n, d = len(shown), neighborhoods.base.rows.shape[1]
-        wanted = 0.0 if self.step == "perceptron" else 1.0
+        hinge, psd = self.step != "perceptron", bool(self.psd)
+        step = steps.pa2(self.C) if self.step == "pa2" else steps.pa1(self.C)
+        rule = kernel.MarginRule(STRUCTURES[self.structure], psd, step, float(hinge))
         tau, violation, mu = np.zeros((3, n))
-        psd = bool(self.psd)
         W, U = np.zeros((n, d)), np.zeros((n if psd else 0, d))
-        given: Any = (
-            *neighborhoods.of(shown, run.store.array),
-            STRUCTURES[self.structure],
-            psd,
-            tuple(steps.pa2(self.C) if self.step == "pa2" else steps.pa1(self.C)),
-            wanted,
-            neighborhoods.seeds,
-            tau,
-            violation,
-            W,
-            mu,
-            U,
-        )
-        neighborhoods.scored += kernel.advance(run.store.array, *given)
+        trace = kernel.UpdateTrace(tau, violation, W, mu, U)
+        block = neighborhoods.of(shown, run.store.array)
+        neighborhoods.scored += kernel.advance(run.store.array, block, rule, trace)
         rows = np.flatnonzero(tau)
         if run.average.kind != "last":
             X = dense(neighborhoods.base.rows[shown[rows]]).astype(np.float64, copy=False)
             terms = self._terms(X, W[rows], tau[rows], U[rows] if psd else None, mu[rows])
             run.average.observe(run.store, n, rows, np.zeros(len(rows)), 0.0, terms)
-        run.history.record(violation, np.full(n, wanted), np.ones(n), tau)
+        run.history.record(violation, np.full(n, rule.wanted), np.ones(n), tau)
 
     def _terms(
         self, X: Array, W: Array, tau: NDArray[np.float64], U: Array | None, mu: NDArray[np.float64]
@@ -431,7 +421,7 @@ class Neighborhoods:
         place[base.order] = np.arange(n)
         self.shown = place[self._targets[place, 0] >= 0]
 
-    def of(self, shown: Indices, A: Array) -> tuple[Any, ...]:
+    def of(self, shown: Indices, A: Array) -> kernel.ShownExamples:
         """What the compiled loop takes of these examples, beginning with A."""
         # A new screen takes about the time in which so many rows are scored.
         if self._screen is None or self.scored > len(self.base.order):
@@ -444,5 +434,14 @@ class Neighborhoods:
         if not base.splits:
             target_inverse = self._target_inverse[shown]
             inverse = self._pool_inverse[shown] if len(pool) else base.inverse(shown, slice(None))
-        targets = self._targets[shown]
-        return self._rows, shown, own, targets, target_inverse, pool, inverse, self._screen
+        return kernel.ShownExamples(
+            self._rows,
+            shown,
+            own,
+            self._targets[shown],
+            target_inverse,
+            pool,
+            inverse,
+            self._screen,
+            self.seeds,
+        )
