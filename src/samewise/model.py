@@ -18,7 +18,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.files.container import parse
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable, restored, stored
-from samewise.forms import Form, MultiMetric
+from samewise.forms import Form
 from samewise.kernels.pairwise import row_slices
 
 __all__ = [
@@ -164,10 +164,7 @@ class Model(Storable):
         """
         A = self.prepare(X)
         B = None if Y is None else self.prepare(Y)
-        if isinstance(self.form, MultiMetric):
-            groups = self.form.groups_of(A if B is None else B, labels)
-            return self.form.closeness(A, B, groups)
-        return self.form.closeness(A, B)
+        return self.form.bind(A if B is None else B, labels).closeness(A, B)
 
     def state(self) -> State:
         """All that makes this model."""

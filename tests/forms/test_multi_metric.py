@@ -30,18 +30,20 @@ def test_the_map_is_that_of_the_item():
     groups = BY_CLASS.groups_of(Y, LABELS)
     assert groups.tolist() == [1, 2, 0] * 3
     wanted = naive(groups)
-    np.testing.assert_allclose(BY_CLASS.cross(X, Y, groups), wanted)
-    np.testing.assert_allclose(BY_CLASS.cross(X, Y, groups, squared=True), wanted**2)
-    np.testing.assert_allclose(BY_CLASS.pairs(X, Y, groups), np.diag(wanted))
-    np.testing.assert_allclose(BY_CLASS.pairs(X, Y, groups, squared=True), np.diag(wanted) ** 2)
-    np.testing.assert_allclose(BY_CLASS.closeness(X, Y, groups), -wanted)
-    np.testing.assert_allclose(BY_CLASS.pair_closeness(X, Y, groups), -np.diag(wanted))
-    for rows, block in BY_CLASS.blocks(X, Y, groups, block_bytes=200):
+    bound = BY_CLASS.bind(Y, LABELS)
+    np.testing.assert_array_equal(bound.groups_of(Y), groups)
+    np.testing.assert_allclose(bound.cross(X, Y), wanted)
+    np.testing.assert_allclose(bound.cross(X, Y, squared=True), wanted**2)
+    np.testing.assert_allclose(bound.pairs(X, Y), np.diag(wanted))
+    np.testing.assert_allclose(bound.pairs(X, Y, squared=True), np.diag(wanted) ** 2)
+    np.testing.assert_allclose(bound.closeness(X, Y), -wanted)
+    np.testing.assert_allclose(bound.pair_closeness(X, Y), -np.diag(wanted))
+    for rows, block in bound.blocks(X, Y, block_bytes=200):
         np.testing.assert_allclose(block, -wanted[rows])
-    for g in range(3):
-        assert isinstance(BY_CLASS.metric_of(g), Mahalanobis)
-        np.testing.assert_array_equal(BY_CLASS.metric_of(g).components, L[g])
-    D = BY_CLASS.cross(X, None, groups)
+    for space, part in zip(BY_CLASS.spaces, L, strict=True):
+        assert isinstance(space, Mahalanobis)
+        np.testing.assert_array_equal(space.components, part)
+    D = bound.cross(X)
     assert (np.diag(D) == 0).all() and not np.allclose(D, D.T)
 
 
@@ -53,6 +55,7 @@ def test_items_belong_to_the_nearest_center():
     np.testing.assert_array_equal(form.groups_of(Y), groups)
     np.testing.assert_array_equal(form.groups_of(sp.csr_array(Y), LABELS), groups)
     np.testing.assert_allclose(form.cross(X, Y), naive(groups))
+    assert form.bind(Y, LABELS) is form and not form.needs_labels
     tied = MultiMetric(L[:, :, :1], centers=[[0.0], [2.0], [2.0]])
     assert tied.groups_of([[1.0], [3.0]]).tolist() == [0, 1]
 
@@ -60,7 +63,8 @@ def test_items_belong_to_the_nearest_center():
 def test_maps_of_different_ranks():
     form = MultiMetric([L[0], L[1][:1]], classes=[7, 3])
     assert form.components.shape == (2, 2, 4)
-    np.testing.assert_allclose(form.pairs(X, Y, [1] * 9), np.abs((X - Y) @ L[1, 0]), rtol=1e-12)
+    pairs = form.bind(Y, [3] * 9).pairs(X, Y)
+    np.testing.assert_allclose(pairs, np.abs((X - Y) @ L[1, 0]), rtol=1e-12)
     assert form.groups_of(Y[:3], [3, 7, 3]).tolist() == [1, 0, 1]
     assert repr(form) == "MultiMetric(n_features_in=4, n_groups=2, rank=2, groups='by class')"
 
@@ -78,7 +82,8 @@ def test_labels_come_back_from_a_file(classes, tmp_path):
     assert again != MultiMetric(L.astype(np.float32), classes=[5, 6, 7])
     labels = np.array(classes)[[2, 0, 0]]
     assert again.groups_of(Y[:3], labels).tolist() == [2, 0, 0]
-    np.testing.assert_array_equal(again.cross(X, Y, [1] * 9), form.cross(X, Y, [1] * 9))
+    bound, bound_again = (one.bind(Y, np.array(classes)[[1] * 9]) for one in (form, again))
+    np.testing.assert_array_equal(bound_again.cross(X, Y), bound.cross(X, Y))
     with pytest.raises(ValueError, match="read-only"):
         again.classes[0] = again.classes[1]
 
@@ -117,15 +122,19 @@ def test_a_forged_file_is_refused(tmp_path):
         (lambda: MultiMetric(L, classes=[0, 1, np.nan]), "NaN"),
         (lambda: MultiMetric(L, classes=[0, 1, 0]), "must all be different"),
         (lambda: MultiMetric(L, centers=np.eye(4)), "must have the shape (3, 4)"),
-        (lambda: BY_CLASS.cross(X, Y), "give groups=form.groups_of(Y, labels)"),
+        (lambda: BY_CLASS.cross(X, Y), "must be known; use form.bind(Y, labels)."),
+        (lambda: BY_CLASS.bind(Y), "must be known; use form.bind(Y, labels)."),
         (lambda: BY_CLASS.groups_of(Y), "the classes of the items must be known"),
         (lambda: BY_CLASS.groups_of(Y, ["a"]), "must have the shape (9,), one for each item"),
         (lambda: BY_CLASS.groups_of(Y[:2], ["a", "d"]), "The class 'd' is not one of the 3 class"),
         (lambda: BY_CLASS.groups_of(Y[:2], [1, 2]), "is not one of the 3 classes"),
-        (lambda: BY_CLASS.pairs(X, Y, [0]), "one number for each of the 9 items"),
-        (lambda: BY_CLASS.pairs(X, Y, LABELS), "Labels become numbers by groups_of"),
-        (lambda: BY_CLASS.pairs(X, Y, [3] * 9), "from 0 to 2, but they go from 3 to 3"),
-        (lambda: BY_CLASS.blocks(X, Y, [-1] * 9), "but they go from -1 to -1"),
+        (lambda: BY_CLASS.bind(Y, ["a"]), "must have the shape (9,), one for each item"),
+        (lambda: BY_CLASS.bind(Y, [0] * 9), "is not one of the 3 classes"),
+        (
+            lambda: BY_CLASS.bind(Y, LABELS).pairs(X[:2], Y[:2]),
+            "to 9 items, but 2 were given",
+        ),
+        (lambda: list(BY_CLASS.bind(Y, LABELS).blocks(X, Y[:2])), "bound to 9 items"),
     ],
 )
 def test_bad_input_is_named(call, text):

@@ -56,10 +56,11 @@ def exact_loss(lmnn, X, y):
     X = X.astype(float)
     for start in range(0, len(X), 500):
         rows = slice(start, start + 500)
-        D = form.cross(X[rows], X, groups, squared=True)
+        D = form.bind(X, groups).cross(X[rows], X, squared=True)
         D[y[rows, None] == y] = np.inf
         for j in range(T.shape[1]):
-            pull = form.pairs(X[rows], X[T[rows, j]], groups[T[rows, j]], squared=True)
+            at = T[rows, j]
+            pull = form.bind(X[at], groups[at]).pairs(X[rows], X[at], squared=True)
             h = np.maximum(0, 1 + pull[:, None] - D)
             total += 0.5 * pull.sum() + 0.5 * h.sum()
             active += np.count_nonzero(h)
@@ -127,7 +128,7 @@ def test_search_finds_all_pairs_in_reach(by, monkeypatch, seed):
         objective = MultiObjective(X, targets, classes, groups, 6, 0.5, X.T @ X, team)
         objective.search(L)
     form = MultiMetric(L, classes=range(6))
-    D = form.cross(X, X, groups, squared=True)
+    D = form.bind(X, groups).cross(X, X, squared=True)
     reach = np.where(targets >= 0, 1 + np.take_along_axis(D, targets, axis=1), -np.inf).max(axis=1)
     wanted = (D < 1.15 * reach[:, None]) & (y[:, None] != y)
     keys = np.concatenate([pairs.keys(700) for pairs in objective.candidates.groups])
@@ -301,7 +302,8 @@ def test_held_out_error_with_ties_and_small_groups(seed):
         held_out = MultiNeighborErrors(X, y, groups, Q, yq, 3, team)
         for L in looks:
             error = held_out(L)
-            D = MultiMetric(L, classes=range(4)).cross(Q, X, groups, squared=True)
+            form = MultiMetric(L, classes=range(4)).bind(X, groups)
+            D = form.cross(Q, X, squared=True)
             found = np.lexsort((np.broadcast_to(np.arange(40), D.shape), D.round(6)), axis=1)
             # Turned coordinates may order equal distances otherwise.
             got = np.take_along_axis(D, held_out._nearest, axis=1)
@@ -320,7 +322,7 @@ def test_held_out_neighbors_are_the_nearest(dtype, seed):
             L = rng.normal(size=(4, 5, 6))
             form = MultiMetric(L, classes=range(4))
             error = held_out(L)
-            _, found = Index(form, X.astype(float), groups=groups).query(Q.astype(float), 3)
+            _, found = Index(form.bind(X, groups), X.astype(float)).query(Q.astype(float), 3)
             assert np.mean(held_out._nearest != found) <= (0 if dtype == np.float64 else 2e-3)
             assert error == pytest.approx(np.mean(vote(y[found]) != yq), abs=5e-3)
 

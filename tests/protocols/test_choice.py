@@ -195,7 +195,7 @@ def test_learning_in_principal_directions(shape):
         labels = y if centers is None else None
         groups = multi.groups_of(Z, labels)
         np.testing.assert_array_equal(lifted.groups_of(X, labels), groups)
-        a, b = lifted.cross(X, None, groups), multi.cross(Z, None, groups)
+        a, b = lifted.bind(X, labels).cross(X), multi.bind(Z, labels).cross(Z)
         np.testing.assert_allclose(a, b, atol=1e-6)
     for other, rows in ((learner, X[:, :4]), (make_learner("lda"), X)):
         reduction = reduction_for(other, rows, max_directions=4)

@@ -40,7 +40,7 @@ def test_neighbors_equal_all_distances(by, route, dtype, seed):
         else MultiMetric(L, centers=[[0.0, 0.0], [2.0, 2.0], [0.0, 2.0]])
     )
     groups = form.groups_of(X, y)
-    index = Index(form, X, route=route, groups=groups)
+    index = Index(form.bind(X, y), X, route=route)
     assert route == "auto" or index.route == route
     for k in (1, 4, 60):
         closeness, found = index.query(Q, k)
@@ -66,7 +66,7 @@ def test_closest_of_each_class(by, seed):
         else MultiMetric(L, centers=rng.normal(size=(3, 3)))
     )
     groups = form.groups_of(X, y)
-    found = ClassIndex(form, X, y, groups=groups).query(Q, 4)
+    found = ClassIndex(form.bind(X, y), X, y).query(Q, 4)
     D = np.sqrt(exact(form, Q, X, groups))
     wanted = np.stack([-np.sort(D[:, y == c], axis=1)[:, :4] for c in range(3)], axis=1)
     np.testing.assert_allclose(found, wanted)
@@ -87,8 +87,7 @@ def test_a_classifier_matches_classes_by_label(rule, labeled):
         model.predict(X),
     )
     if rule == "knn":
-        groups = form.groups_of(X[::2], names[y[::2]])
-        D = form.cross(X, X[::2], groups)
+        D = form.bind(X[::2], names[y[::2]]).cross(X, X[::2])
         distances, found = model.kneighbors(X)
         np.testing.assert_array_equal(found, sorted_neighbors(D, 3))
         np.testing.assert_allclose(distances, np.take_along_axis(D, found, axis=1), atol=1e-7)

@@ -71,7 +71,7 @@ def test_k_may_be_as_large_as_the_set(kind, exclude_self):
 
 
 def test_routes_agree_over_many_blocks(monkeypatch):
-    monkeypatch.setattr("samewise.search._euclidean.BLOCK_BYTES", 5000)
+    monkeypatch.setattr("samewise.search.distance_search.BLOCK_BYTES", 5000)
     X = np.random.default_rng(0).integers(4, size=(300, 3)).astype(float)
     tree, blocked = Index(None, X, route="tree"), Index(None, X, route="blocked")
     for exclude_self in (False, True):

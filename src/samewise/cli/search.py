@@ -27,7 +27,6 @@ from samewise.cli.options import (
 from samewise.cli.shown import number, print_json, say, show_table, working
 from samewise.cli.tables import Table, read_table
 from samewise.exceptions import InvalidInputError
-from samewise.forms import MultiMetric
 from samewise.learners import Cosine
 from samewise.model import Model
 from samewise.search import Index
@@ -91,9 +90,8 @@ def _neighbors(
     model: Model, table: Table, X: Matrix, query: Matrix, row: int | None, k: int
 ) -> tuple[str, dict[str, list[dict[str, Any]]]]:
     form = model.form
-    groups = form.groups_of(X, table.y) if isinstance(form, MultiMetric) else None
     plain = None if form.is_distance else Cosine().fit(X).metric_
-    indexes = {"before": Index(plain, X), "after": Index(form, X, groups=groups)}
+    indexes = {"before": Index(plain, X), "after": Index(form.bind(X, table.y), X)}
     found = {}
     # The row itself is found too, and left out.
     wanted = min(k + (row is not None), X.shape[0])

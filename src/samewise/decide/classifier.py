@@ -19,7 +19,6 @@ from samewise.decide.energy import Energy, checked_targets, maps_of, nearest_of_
 from samewise.decide.rules import sum_closeness, vote
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
-from samewise.forms.multi_metric import MultiMetric
 from samewise.search import ClassIndex, Index
 
 __all__ = ["KNNClassifier"]
@@ -125,13 +124,12 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
             self.targets_ = self._targets(X)
         self._set_metric(X, y)
         self._rows = X
-        form = self.metric_
-        groups = form.groups_of(X, y) if isinstance(form, MultiMetric) else None
-        self._index = Index(self.metric_, X, groups=groups)
+        form = None if self.metric_ is None else self.metric_.bind(X, y)
+        self._index = Index(form, X)
         if self.rule == "sknn":
-            self._class_index = ClassIndex(self.metric_, X, self._labels, groups=groups)
+            self._class_index = ClassIndex(form, X, self._labels)
         if self.rule in _ENERGY_RULES:
-            self._energy = self._energy_rule(X, groups)
+            self._energy = self._energy_rule(form, X)
         return self
 
     def _targets(self, X: Matrix) -> Indices:
@@ -139,11 +137,7 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
             return nearest_of_class(X, self._labels, self.n_neighbors)
         return checked_targets(self.targets, self._labels)
 
-    def _energy_rule(self, X: Matrix, groups: Indices | None) -> Energy:
-        form = self.metric_
-        group_of = None
-        if isinstance(form, MultiMetric) and form.centers is not None:
-            group_of = form.groups_of
+    def _energy_rule(self, form: Form | None, X: Matrix) -> Energy:
         return Energy(
             maps_of(form),
             X,
@@ -152,8 +146,8 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
             self.n_neighbors,
             push_weight=self.push_weight,
             printed=self.rule == "energy_printed",
-            groups=groups,
-            group_of=group_of,
+            groups=None if form is None else form.groups_of(X),
+            group_of=None if form is None or form.needs_labels else form.groups_of,
         )
 
     def _set_metric(self, X: Matrix, y: ArrayLike) -> None:

@@ -14,8 +14,7 @@ from threadpoolctl import ThreadpoolController
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
-from samewise.forms.euclidean import EuclideanForm
-from samewise.forms.multi_metric import MultiMetric, members_of
+from samewise.forms.multi_metric import members_of
 from samewise.kernels import energy_loops as loops
 from samewise.kernels.pairwise import all_dots, difference, row_slices, squared_norms
 from samewise.search import Index
@@ -257,14 +256,12 @@ def maps_of(form: Form | None) -> list[Map]:
     """
     if form is None:
         return [_itself]
-    if isinstance(form, EuclideanForm):
-        return [form.embed]
-    if isinstance(form, MultiMetric):
-        return [form.metric_of(g).embed for g in range(len(form.components))]
-    raise InvalidInputError(
-        f"The energy rule adds up squared distances, but {type(form).__name__} is a similarity; "
-        "give a distance, or choose rule='knn' or 'sknn'."
-    )
+    if not form.spaces:
+        raise InvalidInputError(
+            f"The energy rule adds up squared distances, but {type(form).__name__} is a "
+            "similarity; give a distance, or choose rule='knn' or 'sknn'."
+        )
+    return [space.embed for space in form.spaces]
 
 
 def nearest_of_class(X: Matrix, labels: Indices, k: int) -> Indices:

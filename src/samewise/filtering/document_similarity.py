@@ -17,7 +17,7 @@ from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.filtering.sparse_store import Rows, as_rows
 from samewise.forms import Bilinear, Form, GeneralizedCosine, KernelMahalanobis, LowRankBilinear
 from samewise.forms.bilinear import NormalizedBilinear
-from samewise.forms.euclidean import EuclideanForm
+from samewise.forms.distance_form import EuclideanForm
 from samewise.kernels.pairwise import squared_norms, times
 from samewise.learners.online.gcosla import GCosLA
 from samewise.learners.online.online_learner import OnlineLearner

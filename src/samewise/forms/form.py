@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from samewise._typing import Array, Matrix
+from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved
 from samewise.files.storable import Storable
 from samewise.forms._frozen import Frozen
 from samewise.forms._input_checks import check_rows, check_size, naming_rows
 from samewise.kernels.pairwise import row_slices
+
+if TYPE_CHECKING:
+    from samewise.forms.distance_form import EuclideanForm
 
 __all__ = ["MAX_BYTES", "Form"]
 
@@ -72,6 +76,87 @@ class Form(Frozen, Storable, ABC, storable=False):
     def _width(self) -> int:
         """Columns that one row needs while it is worked on."""
         return self.n_features_items
+
+    # What a kind with a metric for each group of items gives too
+
+    @property
+    def spaces(self) -> tuple[EuclideanForm, ...]:
+        """The distances that the form consists of: one for each group of items, none if it is a
+        similarity."""
+        return ()
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether items can be compared with only when their classes are known; see `bind`."""
+        return False
+
+    def groups_of(self, Y: Matrix, labels: ArrayLike | None = None) -> Indices:
+        """The group of each item: the number of the space in which it is compared.
+
+        Parameters
+        ----------
+        Y : array or CSR matrix of shape (m, n_features_items)
+        labels : array of shape (m,), default=None
+            The classes of the items, for a form with `needs_labels`.
+
+        Returns
+        -------
+        array of shape (m,)
+            Zeros, unless the form has several spaces.
+
+        Examples
+        --------
+        >>> from samewise.forms import Mahalanobis
+        >>> Mahalanobis.identity(1).groups_of([[0.0], [1.0]])
+        array([0, 0])
+        """
+        return np.zeros(self._check_rows(Y, "Y", self.n_features_items).shape[0], dtype=np.intp)
+
+    def bind(self, Y: Matrix, labels: ArrayLike | None = None) -> Form:
+        """The form for these items: the one to compare any rows with all of them.
+
+        Only a form with `needs_labels` makes use of it; every other form returns itself. So code
+        that knows the classes of its items binds, and then works with any form.
+
+        Parameters
+        ----------
+        Y : array or CSR matrix of shape (m, n_features_items)
+            The items.
+        labels : array of shape (m,), default=None
+            Their classes.
+
+        Returns
+        -------
+        Form
+
+        See Also
+        --------
+        MultiMetric.bind : The form that has a metric for each class.
+
+        Examples
+        --------
+        >>> from samewise.forms import Mahalanobis
+        >>> form = Mahalanobis.identity(1)
+        >>> form.bind([[0.0], [1.0]], ["a", "b"]) is form
+        True
+        """
+        return self
+
+    def lift(self, axes: Array) -> Form:
+        """The same distances for rows x whose images Vx the form compares.
+
+        Parameters
+        ----------
+        axes : array of shape (n_features_in, n)
+            V, with orthonormal rows.
+
+        Returns
+        -------
+        Form
+        """
+        raise InvalidInputError(
+            f"{type(self).__name__} is not made of linear maps, so it cannot be lifted."
+        )
 
     # What all kinds share
 

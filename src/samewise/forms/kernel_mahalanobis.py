@@ -16,7 +16,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import check_columns, check_matrix, check_rows
-from samewise.forms.euclidean import EuclideanForm
+from samewise.forms.distance_form import EuclideanForm
 from samewise.kernels.pairwise import row_slices, squared_norms
 
 __all__ = ["KernelMahalanobis"]

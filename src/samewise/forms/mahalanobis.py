@@ -18,7 +18,7 @@ from samewise.forms._input_checks import (
     check_square,
     frozen,
 )
-from samewise.forms.euclidean import EuclideanForm
+from samewise.forms.distance_form import EuclideanForm
 from samewise.kernels import psd
 from samewise.kernels.pairwise import difference, squared_norms, times
 
@@ -173,6 +173,25 @@ class Mahalanobis(EuclideanForm):
         if n_components >= len(self.eigenvalues):
             return self
         return self.from_components(self._canonical_components()[:n_components])
+
+    def lift(self, axes: Array) -> Self:
+        """The same distance for rows x whose images Vx the form compares: that of the map LV.
+
+        Parameters
+        ----------
+        axes : array of shape (d, n)
+            V.
+
+        Returns
+        -------
+        Mahalanobis
+
+        Examples
+        --------
+        >>> Mahalanobis.from_components([[2.0]]).lift([[0.0, 1.0]]).components
+        array([[0., 2.]])
+        """
+        return self.from_components(self.components @ axes)
 
     def effective_rank(self, tol: float = 1e-9) -> int:
         """Number of eigenvalues greater than tol·λ_max.

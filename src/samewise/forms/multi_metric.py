@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,20 +12,22 @@ from scipy.spatial.distance import cdist
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
-from samewise.forms._input_checks import check_finite, check_matrix, check_size, frozen
-from samewise.forms.form import _BLOCK_BYTES, MAX_BYTES, Form, unchanged
+from samewise.forms._input_checks import check_finite, check_matrix, frozen
+from samewise.forms.distance_form import DistanceForm
 from samewise.forms.mahalanobis import Mahalanobis
 from samewise.kernels.pairwise import dense, row_slices
 
-__all__ = ["MultiMetric", "nearest_centers"]
+__all__ = ["MultiMetric", "members_of", "nearest_centers"]
+
+_BLOCK_BYTES = 64 * 2**20
 
 
-class MultiMetric(Form):
+class MultiMetric(DistanceForm):
     """A distance D(x, x') = ‖L_g(x − x')‖ whose map L_g is that of the group g of the item x'.
 
-    It is not symmetric: the query x is measured by the map of the item. What the group of an item
-    is, is either its class, which has to be told wherever items are given (`groups`), or the
-    nearest of given centers, which the form finds itself.
+    It is not symmetric: the query x is measured by the map of the item. The group of an item is
+    either its class, which the form must know (`bind`), or the nearest of given centers, which the
+    form finds itself.
 
     Parameters
     ----------
@@ -43,20 +45,25 @@ class MultiMetric(Form):
     classes : array of shape (n_groups,) or None
     centers : array of shape (n_groups, d) or None
 
+    See Also
+    --------
+    MultiMetricLMNN : Learns such a form.
+
     Examples
     --------
     >>> form = MultiMetric([[[1.0]], [[2.0]]], classes=["near", "far"])
-    >>> groups = form.groups_of([[0.0], [0.0]], ["far", "near"])
-    >>> form.cross([[3.0]], [[0.0], [0.0]], groups)
+    >>> items = [[0.0], [0.0]]
+    >>> form.bind(items, ["far", "near"]).cross([[3.0]], items)
     array([[6., 3.]])
     >>> MultiMetric([[[1.0]], [[2.0]]], centers=[[0.0], [10.0]]).cross([[3.0]], [[0.0], [9.0]])
     array([[ 3., 12.]])
     """
 
-    is_distance = True
     components: Array
     classes: NDArray[Any] | None
     centers: Array | None
+    # The groups of the items that the form is bound to.
+    _groups: Indices | None = None
 
     def __init__(
         self,
@@ -82,15 +89,15 @@ class MultiMetric(Form):
         """Number of features d."""
         return self.components.shape[2]
 
-    def metric_of(self, group: int) -> Mahalanobis:
-        """The distance to the items of a group.
+    @property
+    def spaces(self) -> tuple[Mahalanobis, ...]:
+        """The distance to the items of each group."""
+        return tuple(Mahalanobis._of_components(L) for L in self.components)
 
-        Examples
-        --------
-        >>> MultiMetric([[[1.0]], [[2.0]]], classes=[0, 1]).metric_of(1).pairs([[0.0]], [[1.0]])
-        array([2.])
-        """
-        return Mahalanobis._of_components(self.components[group])
+    @property
+    def needs_labels(self) -> bool:
+        """True if the groups are classes: items other than those of `bind` need labels."""
+        return self.classes is not None
 
     def groups_of(self, Y: Matrix, labels: ArrayLike | None = None) -> Indices:
         """The group of each item: that of its label, or of the nearest center.
@@ -99,7 +106,7 @@ class MultiMetric(Form):
         ----------
         Y : array or CSR matrix of shape (m, d)
         labels : array of shape (m,), default=None
-            The classes of the items; not looked at if the form has centers.
+            The classes of the items. Not needed if the form has centers, or is bound to the items.
 
         Returns
         -------
@@ -115,158 +122,82 @@ class MultiMetric(Form):
         Y = self._check_rows(Y, "Y", self.n_features_in)
         if self.centers is not None:
             return nearest_centers(Y, self.centers)
-        if labels is None:
+        assert self.classes is not None
+        if labels is not None:
+            return _numbers(np.asarray(labels), self.classes, Y.shape[0])
+        if self._groups is None:
             raise InvalidInputError(
                 "This MultiMetric has a map for each class, so the classes of the items must be "
-                "known; give groups=form.groups_of(Y, labels)"
+                "known; use form.bind(Y, labels)."
             )
-        assert self.classes is not None
-        labels = np.asarray(labels)
-        if labels.shape != (Y.shape[0],):
+        if len(self._groups) != Y.shape[0]:
             raise InvalidInputError(
-                f"labels must have the shape {(Y.shape[0],)}, one for each item, but their shape "
-                f"is {labels.shape}"
+                f"This MultiMetric is bound to {len(self._groups)} items, but {Y.shape[0]} were "
+                "given; bind it to the others with form.bind(Y, labels)."
             )
-        order = np.argsort(self.classes)
-        known = self.classes[order]
-        found, numbers = np.unique(labels, return_inverse=True)
-        places = np.searchsorted(known, found).clip(max=len(known) - 1)
-        strange = found[known[places] != found]
-        if len(strange):
-            raise InvalidInputError(
-                f"The class {strange[0].item()!r} is not one of the {len(known)} classes that this "
-                "MultiMetric has a map for; leave its items out, or learn with it"
-            )
-        return order[places][numbers]
+        return self._groups
 
-    def pairs(
-        self, X: Matrix, Y: Matrix, groups: ArrayLike | None = None, *, squared: bool = False
-    ) -> Array:
-        """Distance of row i of X to row i of Y, by explicit differences.
+    def bind(self, Y: Matrix, labels: ArrayLike | None = None) -> Self:
+        """The form that knows the classes of these items, to compare any rows with all of them.
 
         Parameters
         ----------
-        X, Y : array or CSR matrix of shape (n, d)
-        groups : array of shape (n,), default=None
-            The group of each row of Y, from `groups_of`; not needed if the form has centers.
-        squared : bool, default=False
-            Give the squared distances.
+        Y : array or CSR matrix of shape (m, d)
+            The items.
+        labels : array of shape (m,), default=None
+            Their classes. Not looked at if the form has centers.
 
         Returns
         -------
-        array of shape (n,)
+        MultiMetric
+            Its `cross`, `closeness` and `blocks` take these m items as Y (or as X, without Y), and
+            `pairs` compares with item i in row i. The items themselves are not kept. A form with
+            centers finds the groups of any items, and is returned as it is.
 
         Examples
         --------
-        >>> form = MultiMetric([[[1.0]], [[2.0]]], classes=["a", "b"])
-        >>> form.pairs([[0.0], [0.0]], [[3.0], [3.0]], [0, 1])
-        array([3., 6.])
+        >>> Y = [[0.0], [0.0]]
+        >>> form = MultiMetric([[[1.0]], [[2.0]]], classes=["near", "far"]).bind(Y, ["far", "near"])
+        >>> form.closeness([[3.0]], Y)
+        array([[-6., -3.]])
         """
-        X, Y = self._check_pairs(X, Y)
-        values = self._pair_values(X, Y, groups)
-        return values if squared else _root(values)
+        if self.classes is None:
+            return self
+        bound = type(self).__new__(type(self))
+        bound._set(**{**self.__dict__, "_groups": self.groups_of(Y, labels)})
+        return bound
 
-    def pair_closeness(self, X: Matrix, Y: Matrix, groups: ArrayLike | None = None) -> Array:
-        """−distance of row i of X to row i of Y; see `pairs`."""
-        return np.subtract(0, self.pairs(X, Y, groups))
-
-    def cross(
-        self,
-        X: Matrix,
-        Y: Matrix | None = None,
-        groups: ArrayLike | None = None,
-        *,
-        squared: bool = False,
-        max_bytes: float = MAX_BYTES,
-    ) -> Array:
-        """Distance of every row of X to every row of Y, by ‖a‖² + ‖b‖² − 2aᵀb.
-
-        Without Y the diagonal is exactly zero.
+    def lift(self, axes: Array) -> Self:
+        """The same distances for rows x whose images Vx the form compares.
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
-        Y : array or CSR matrix of shape (m, d), default=None
-            X itself by default.
-        groups : array of shape (m,), default=None
-            The group of each row of Y, from `groups_of`; not needed if the form has centers.
-        squared : bool, default=False
-            Give the squared distances.
-        max_bytes : float, default=2**32
-            The largest result that may be allocated; beyond it, a TooLargeError.
+        axes : array of shape (d, n)
+            V, with orthonormal rows.
 
         Returns
         -------
-        array of shape (n, m)
-
-        Examples
-        --------
-        >>> MultiMetric([[[1.0]], [[2.0]]], classes=["a", "b"]).cross([[0.0], [2.0]], None, [0, 1])
-        array([[0., 4.],
-               [2., 0.]])
+        MultiMetric
         """
-        return self._collect("cross", X, Y, groups, max_bytes, unchanged if squared else _root)
+        # A center's distances to rows all grow by what V leaves of the row: ranks stay.
+        centers = None if self.centers is None else self.centers @ axes
+        return type(self)(
+            [L @ axes for L in self.components], classes=self.classes, centers=centers
+        )
 
-    def closeness(
-        self,
-        X: Matrix,
-        Y: Matrix | None = None,
-        groups: ArrayLike | None = None,
-        *,
-        max_bytes: float = MAX_BYTES,
-    ) -> Array:
-        """−distance of every row of X to every row of Y; see `cross`."""
-        return self._collect("closeness", X, Y, groups, max_bytes, self._oriented)
+    def _all_pair_values(self, X: Matrix, Y: Matrix) -> Array:
+        # The rows of a group together: which they are is known for all items only.
+        return self._pair_values(*self._check_pairs(X, Y))
 
-    def blocks(
-        self,
-        X: Matrix,
-        Y: Matrix | None = None,
-        groups: ArrayLike | None = None,
-        *,
-        block_bytes: int = _BLOCK_BYTES,
-    ) -> Iterator[tuple[slice, Array]]:
-        """Go through `closeness` in blocks of rows, in bounded memory."""
-        X, Y = self._check_cross(X, Y)
-        numbers = self.checked_groups(X if Y is None else Y, groups)
-        values = self._value_blocks(X, Y, block_bytes, numbers)
-        return ((rows, self._oriented(block)) for rows, block in values)
-
-    def _collect(
-        self,
-        what: str,
-        X: Matrix,
-        Y: Matrix | None,
-        groups: ArrayLike | None,
-        max_bytes: float,
-        finish: Callable[[Array], Array],
-    ) -> Array:
-        X, Y = self._check_cross(X, Y)
-        items = X if Y is None else Y
-        check_size(what, X.shape[0], items.shape[0], X.dtype, max_bytes)
-        values = np.empty((X.shape[0], items.shape[0]), dtype=X.dtype)
-        numbers = self.checked_groups(items, groups)
-        for rows, block in self._value_blocks(X, Y, _BLOCK_BYTES, numbers):
-            values[rows] = finish(block)
+    def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
+        values, spaces = np.empty(X.shape[0], dtype=X.dtype), self.spaces
+        for g, at in members_of(self.groups_of(Y)):
+            values[at] = spaces[g].pairs(X[at], Y[at], squared=True)
         return values
 
-    def _value_blocks(
-        self, X: Matrix, Y: Matrix | None, block_bytes: int, groups: Indices | None = None
-    ) -> Iterator[tuple[slice, Array]]:
-        items = X if Y is None else Y
-        score = self._scorer(items, groups)
-        row_bytes = max(items.shape[0], self._width) * X.dtype.itemsize
-        for rows in row_slices(X.shape[0], row_bytes, block_bytes):
-            values = score(X[rows])
-            if Y is None:
-                np.fill_diagonal(values[:, rows], 0)
-            yield rows, values
-
-    def _scorer(self, Y: Matrix, groups: Indices | None = None) -> Callable[[Matrix], Array]:
-        parts = [
-            (at, self.metric_of(g)._scorer(Y[at]))
-            for g, at in members_of(self.checked_groups(Y, groups))
-        ]
+    def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
+        spaces = self.spaces
+        parts = [(at, spaces[g]._scorer(Y[at])) for g, at in members_of(self.groups_of(Y))]
 
         def score(X: Matrix) -> Array:
             values = np.empty((X.shape[0], Y.shape[0]), dtype=X.dtype)
@@ -276,40 +207,12 @@ class MultiMetric(Form):
 
         return score
 
-    def _pair_values(self, X: Matrix, Y: Matrix, groups: ArrayLike | None = None) -> Array:
-        values = np.empty(X.shape[0], dtype=X.dtype)
-        for g, at in members_of(self.checked_groups(Y, groups)):
-            values[at] = self.metric_of(g).pairs(X[at], Y[at], squared=True)
-        return values
-
-    def checked_groups(self, Y: Matrix, groups: ArrayLike | None) -> Indices:
-        """Group numbers that were handed in, or are found."""
-        if groups is None:
-            return self.groups_of(Y)
-        numbers, n_groups = np.asarray(groups), len(self.components)
-        if numbers.shape != (Y.shape[0],) or (numbers.dtype.kind not in "iu" and numbers.size):
-            raise InvalidInputError(
-                f"groups must be one number for each of the {Y.shape[0]} items; got "
-                f"{numbers.dtype} of shape {numbers.shape}. Labels become numbers by groups_of"
-            )
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < n_groups:
-            raise InvalidInputError(
-                f"groups must be numbers from 0 to {n_groups - 1}, but they go from "
-                f"{numbers.min()} to {numbers.max()}"
-            )
-        return numbers.astype(np.intp, copy=False)
-
     @property
     def _width(self) -> int:
         return max(self.components.shape[1:])
 
-    def _oriented(self, values: Array) -> Array:
-        values = _root(values)
-        # 0 − D and not −D: a zero distance must not become a negative zero.
-        return np.subtract(0, values, out=values)
-
     def state(self) -> State:
-        """All that makes this form."""
+        """All that makes this form; the items it is bound to do not belong to it."""
         n_groups, _, d = self.components.shape
         arrays = {"components": self.components.reshape(-1, d)}
         if self.centers is not None:
@@ -396,6 +299,26 @@ def _labels(classes: ArrayLike, n_groups: int) -> NDArray[Any]:
     return frozen(labels)
 
 
+def _numbers(labels: NDArray[Any], classes: NDArray[Any], n_items: int) -> Indices:
+    """The place of each label among the classes."""
+    if labels.shape != (n_items,):
+        raise InvalidInputError(
+            f"labels must have the shape {(n_items,)}, one for each item, but their shape is "
+            f"{labels.shape}."
+        )
+    order = np.argsort(classes)
+    known = classes[order]
+    found, numbers = np.unique(labels, return_inverse=True)
+    places = np.searchsorted(known, found).clip(max=len(known) - 1)
+    strange = found[known[places] != found]
+    if len(strange):
+        raise InvalidInputError(
+            f"The class {strange[0].item()!r} is not one of the {len(known)} classes that this "
+            "MultiMetric has a map for; leave its items out, or learn with it."
+        )
+    return order[places][numbers]
+
+
 def _points(centers: ArrayLike, n_groups: int, n_features: int) -> Array:
     points = check_matrix(centers, "centers", "MultiMetric")
     if points.shape != (n_groups, n_features):
@@ -404,7 +327,3 @@ def _points(centers: ArrayLike, n_groups: int, n_features: int) -> Array:
             f"for each map, but their shape is {points.shape}"
         )
     return points
-
-
-def _root(values: Array) -> Array:
-    return np.sqrt(values, out=values)

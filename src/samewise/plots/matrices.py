@@ -9,7 +9,7 @@ import numpy as np
 
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
-from samewise.forms import Form, GeneralizedCosine, Mahalanobis, MultiMetric
+from samewise.forms import Form, GeneralizedCosine, Mahalanobis
 from samewise.plots._axes import axes_for, line_style, quiet_frame
 
 if TYPE_CHECKING:
@@ -136,10 +136,10 @@ def eigenvalue_shares(form: Form) -> Array:
 
 def _matrix(form: Form) -> Array:
     matrix = getattr(form, "matrix", None)
-    if isinstance(form, MultiMetric):
+    if isinstance(form, Form) and len(form.spaces) > 1:
         raise InvalidInputError(
-            "A MultiMetric has a matrix for each group; draw those of form.metric_of(0), "
-            "form.metric_of(1), and so on."
+            "A MultiMetric has a matrix for each group; draw those of form.spaces[0], "
+            "form.spaces[1], and so on."
         )
     if matrix is not None:
         return np.asarray(matrix)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from samewise._typing import Matrix
 from samewise.decide import KNNClassifier, Verifier
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.forms import Form, Mahalanobis, MultiMetric
+from samewise.forms import Form, Mahalanobis
 from samewise.scores import balanced_error, retrieval_scores, s_test
 from samewise.supervision import Pairs
 
@@ -148,10 +148,7 @@ def evaluate(
     correct = knn_correct(form, X, y, X_test, y_test, n_neighbors)
     smallest = int(np.unique(y, return_counts=True)[1].min())
     sknn = KNNClassifier(form, min(n_neighbors, smallest), rule="sknn").fit(X, y)
-    if isinstance(form, MultiMetric):
-        blocks = form.blocks(X_test, X, form.groups_of(X, y))
-    else:
-        blocks = form.blocks(X_test, X)
+    blocks = form.bind(X, y).blocks(X_test, X)
     ks = [k for k in ks if k <= n]
     retrieved = retrieval_scores(blocks, y_test, y, ks)
     means = retrieved.means
@@ -255,7 +252,7 @@ def calibrate_threshold(
     -3.0
     """
     y = np.asarray(y)
-    if (isinstance(form, MultiMetric) and form.classes is not None) or not _has_both_kinds(y):
+    if form.needs_labels or not _has_both_kinds(y):
         return None
     pairs = _pairs(X, y, n_pairs, random_state)
     return float(Verifier(form, criterion="balanced_accuracy").fit(pairs).threshold_)

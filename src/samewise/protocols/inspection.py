@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from samewise.forms import Form, MultiMetric
+from samewise.forms import Form
 
 __all__ = ["Inspection", "inspect_form"]
 
@@ -84,9 +84,10 @@ def inspect_form(form: Form, names: Sequence[str] | None = None, *, top: int = 1
 
 
 def _matrices(form: Form) -> list[NDArray[np.float64]]:
-    if isinstance(form, MultiMetric):
-        return [np.asarray(L.T @ L, dtype=np.float64) for L in form.components]
-    matrix = np.asarray(form.matrix, dtype=np.float64)  # type: ignore[attr-defined]
+    if len(form.spaces) > 1:
+        return [np.asarray(space.matrix, dtype=np.float64) for space in form.spaces]
+    [one] = form.spaces or [form]
+    matrix = np.asarray(one.matrix, dtype=np.float64)  # type: ignore[attr-defined]
     if matrix.shape[0] != matrix.shape[1]:
         # Queries and items have features of their own: singular values stand for eigenvalues.
         return [np.diag(np.linalg.svd(matrix, compute_uv=False))]

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from samewise._typing import Array, Matrix
-from samewise.forms import Form, Mahalanobis, MultiMetric
+from samewise.forms import Form
 from samewise.learners import ITML, LMNN, MCML, MMC, NCA, MultiMetricLMNN
 
 __all__ = ["MAX_DIRECTIONS", "Reduction", "reduction_for"]
@@ -43,13 +43,7 @@ class Reduction:
         """The same distances, of rows in all features: ‖L(Vx − Vx')‖ has the map LV."""
         if self.axes is None:
             return form
-        if isinstance(form, MultiMetric):
-            # A center's distances to rows all grow by what V leaves of the row: ranks stay.
-            centers = None if form.centers is None else form.centers @ self.axes
-            components = [L @ self.axes for L in form.components]
-            return MultiMetric(components, classes=form.classes, centers=centers)
-        assert isinstance(form, Mahalanobis)
-        return Mahalanobis.from_components(form.components @ self.axes)
+        return form.lift(self.axes)
 
 
 def reduction_for(learner: Any, X: Matrix, max_directions: int = MAX_DIRECTIONS) -> Reduction:

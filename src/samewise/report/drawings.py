@@ -80,7 +80,7 @@ def _histograms(subject: Subject) -> list[Html]:
         )
     made = []
     for name, form in subject.forms.items():
-        if _needs_classes(form):
+        if form.needs_labels:
             continue
         verifier = Verifier(form, criterion="balanced_accuracy").fit(known)
         wrong = float(np.mean(verifier.predict(unseen) != unseen.y))
@@ -111,7 +111,7 @@ def _precisions(measured: Sequence[Measured]) -> Html:
 
 def _margins(subject: Subject) -> list[Html]:
     X, y = subject.sample(2 * POINTS)
-    forms = {name: form for name, form in subject.forms.items() if not _needs_classes(form)}
+    forms = {name: form for name, form in subject.forms.items() if not form.needs_labels}
     sizes = np.unique(y, return_counts=True)[1]
     if len(sizes) < 2 or sizes.max() < 2 or len(forms) < 2:
         return []
@@ -189,7 +189,7 @@ def _spectra(subject: Subject) -> list[Html]:
 
 def _matrix(subject: Subject) -> list[Html]:
     name, form = list(subject.forms.items())[1]
-    if isinstance(form, MultiMetric) or getattr(form, "matrix", None) is None:
+    if getattr(form, "matrix", None) is None:
         return []
     if not 1 < form.n_features_in == form.n_features_items <= ENTRIES:
         return []
@@ -238,10 +238,6 @@ def _ellipses(subject: Subject) -> list[Html]:
 
 
 _ONE_MATRIX = (Mahalanobis, GeneralizedCosine)
-
-
-def _needs_classes(form: Form) -> bool:
-    return isinstance(form, MultiMetric) and form.classes is not None
 
 
 def _known_classes(form: MultiMetric, y: NDArray[Any]) -> bool:

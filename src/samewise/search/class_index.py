@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
-from samewise.forms.euclidean import EuclideanForm
-from samewise.forms.multi_metric import MultiMetric
-from samewise.search._checks import checked_rows
-from samewise.search._euclidean import BLOCK_BYTES, Euclidean
-from samewise.search._grouped import Grouped
+from samewise.search.distance_search import BLOCK_BYTES, DistanceSearch, embedding
+from samewise.search.grouped_search import GroupedSearch
+from samewise.search.row_checks import checked_rows
 
 __all__ = ["ClassIndex"]
 
@@ -23,12 +20,11 @@ class ClassIndex:
     Parameters
     ----------
     form : Form or None
-        What close means. None is the plain Euclidean distance.
+        What close means. None is the plain Euclidean distance. A form with a metric for each class
+        must be bound to X: `form.bind(X, y)`.
     X : array-like or CSR matrix of shape (n, d)
     labels : ndarray of shape (n,)
         Class numbers 0 … n_classes − 1; every class has a member.
-    groups : array of shape (n,), default=None
-        For a `MultiMetric` with classes: the group of each row, from its `groups_of`.
 
     Examples
     --------
@@ -41,14 +37,7 @@ class ClassIndex:
             [-3., -5.]]])
     """
 
-    def __init__(
-        self,
-        form: Form | None,
-        X: Matrix,
-        labels: Indices,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> None:
+    def __init__(self, form: Form | None, X: Matrix, labels: Indices) -> None:
         X = checked_rows(X, None if form is None else form.n_features_items, "X")
         labels = np.asarray(labels)
         self.form = form
@@ -57,12 +46,16 @@ class ClassIndex:
         order = np.argsort(labels, kind="stable")
         cuts = np.cumsum(self.sizes)
         self._members = [slice(b - n, b) for n, b in zip(self.sizes, cuts, strict=True)]
-        if form is None or isinstance(form, EuclideanForm):
-            E = X if form is None else form.embed(X)
-            self._searches = [Euclidean(E[order[members]]) for members in self._members]
-        elif isinstance(form, MultiMetric):
-            numbers = form.checked_groups(X, groups)[order]
-            self._grouped = [Grouped(form, X[order[m]], numbers[m], "auto") for m in self._members]
+        spaces = () if form is None else form.spaces
+        self._embed = embedding(form)
+        rows = [order[members] for members in self._members]
+        self._searches: list[DistanceSearch] | list[GroupedSearch] = []
+        if len(spaces) > 1 and form is not None:
+            groups = form.groups_of(X)
+            self._searches = [GroupedSearch(spaces, X[at], groups[at], "auto") for at in rows]
+        elif form is None or spaces:
+            E = self._embed(X)
+            self._searches = [DistanceSearch(E[at]) for at in rows]
         else:
             self._rows = X[order]
 
@@ -85,16 +78,11 @@ class ClassIndex:
                 f"class. Got {k!r} instead."
             )
         Q = checked_rows(Q, self._n_query_features, "Q")
-        if self.form is None:
-            return self._by_distance(Q, k)
-        if isinstance(self.form, EuclideanForm):
-            return self._by_distance(self.form.embed(Q), k)
-        if isinstance(self.form, MultiMetric):
-            return np.stack([part.query(Q, k, False)[0] for part in self._grouped], axis=1)
-        return self._by_blocks(self.form, Q, k)
-
-    def _by_distance(self, E: Matrix, k: int) -> Array:
-        return np.stack([search.query(E, k, False)[0] for search in self._searches], axis=1)
+        if not self._searches:
+            assert self.form is not None
+            return self._by_blocks(self.form, Q, k)
+        Q = self._embed(Q)
+        return np.stack([search.query(Q, k, False)[0] for search in self._searches], axis=1)
 
     def _by_blocks(self, form: Form, Q: Matrix, k: int) -> Array:
         # One pass over all stored rows: an asymmetric form maps the queries only once.

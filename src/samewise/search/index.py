@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
-from samewise.forms.euclidean import EuclideanForm
-from samewise.forms.multi_metric import MultiMetric
 from samewise.kernels.neighbors import top_k
-from samewise.search._checks import checked_rows
-from samewise.search._euclidean import BLOCK_BYTES, Euclidean, Route
-from samewise.search._grouped import Grouped
+from samewise.search.distance_search import BLOCK_BYTES, DistanceSearch, Route, embedding
+from samewise.search.grouped_search import GroupedSearch
+from samewise.search.row_checks import checked_rows
 
 __all__ = ["Index"]
 
@@ -27,7 +24,8 @@ class Index:
     Parameters
     ----------
     form : Form or None
-        What close means. None is the plain Euclidean distance.
+        What close means. None is the plain Euclidean distance. A form with a metric for each class
+        must be bound to X: `form.bind(X, y)`.
     X : array-like or CSR matrix of shape (n, d)
         The rows to search in. They are not copied where they can be used as they are, so do not
         change them afterwards.
@@ -35,8 +33,6 @@ class Index:
         How a distance is searched: with a k-d tree in the form's embedding, or with blocked
         matrix products. Both give the same lists; "auto" takes the one expected to be faster.
         Sparse rows without a form, and similarities, are always searched in blocks.
-    groups : array of shape (n,), default=None
-        For a `MultiMetric` with classes: the group of each row, from its `groups_of`.
 
     Notes
     -----
@@ -56,14 +52,7 @@ class Index:
     array([[-0.2, -0.2, -0.8]])
     """
 
-    def __init__(
-        self,
-        form: Form | None,
-        X: Matrix,
-        *,
-        route: Route = "auto",
-        groups: ArrayLike | None = None,
-    ) -> None:
+    def __init__(self, form: Form | None, X: Matrix, *, route: Route = "auto") -> None:
         if route not in ("auto", "tree", "blocked"):
             raise InvalidInputError(
                 f"route must be 'auto', 'tree' or 'blocked'. Got {route!r} instead."
@@ -72,22 +61,12 @@ class Index:
         self.form = form
         self.n_rows = X.shape[0]
         self._n_query_features = X.shape[1] if form is None else form.n_features_in
-        if form is None:
-            self._euclidean = Euclidean(X, route)
-        elif isinstance(form, EuclideanForm):
-            self._euclidean = Euclidean(form.embed(X), route)
-        elif isinstance(form, MultiMetric):
-            self._grouped = Grouped(form, X, groups, route)
-        else:
-            self._rows = X
+        self._embed, self._search = embedding(form), _search(form, X, route)
 
     @property
     def route(self) -> str:
         """The route that queries take: "tree" or "blocked"."""
-        if isinstance(self.form, MultiMetric):
-            return self._grouped.route
-        by_distance = self.form is None or isinstance(self.form, EuclideanForm)
-        return self._euclidean.route if by_distance else "blocked"
+        return self._search.route
 
     def query(self, Q: Matrix, k: int, exclude_self: bool = False) -> tuple[Array, Indices]:
         """The k closest stored rows of each query.
@@ -111,25 +90,7 @@ class Index:
         """
         Q = checked_rows(Q, self._n_query_features, "Q")
         self._check_k(Q, k, exclude_self)
-        if self.form is None:
-            return self._euclidean.query(Q, k, exclude_self)
-        if isinstance(self.form, EuclideanForm):
-            return self._euclidean.query(self.form.embed(Q), k, exclude_self)
-        if isinstance(self.form, MultiMetric):
-            return self._grouped.query(Q, k, exclude_self)
-        return self._by_blocks(self.form, Q, k, exclude_self)
-
-    def _by_blocks(
-        self, form: Form, Q: Matrix, k: int, exclude_self: bool
-    ) -> tuple[Array, Indices]:
-        closeness, indices = [], []
-        for rows, C in form.blocks(Q, self._rows, block_bytes=BLOCK_BYTES):
-            if exclude_self:
-                np.fill_diagonal(C[:, rows], -np.inf)
-            best = top_k(C, k)
-            closeness.append(np.take_along_axis(C, best, axis=1))
-            indices.append(best)
-        return np.concatenate(closeness), np.concatenate(indices)
+        return self._search.query(self._embed(Q), k, exclude_self)
 
     def _check_k(self, Q: Matrix, k: int, exclude_self: bool) -> None:
         if exclude_self and Q.shape[0] != self.n_rows:
@@ -143,3 +104,33 @@ class Index:
                 f"k must be an integer from 1 to {most}, the number of rows to choose from. "
                 f"Got {k!r} instead."
             )
+
+
+class _BlockedSearch:
+    """Rows that are compared with each query, block by block."""
+
+    route = "blocked"
+
+    def __init__(self, form: Form, X: Matrix) -> None:
+        self._form, self._rows = form, X
+
+    def query(self, Q: Matrix, k: int, exclude_self: bool) -> tuple[Array, Indices]:
+        closeness, indices = [], []
+        for rows, C in self._form.blocks(Q, self._rows, block_bytes=BLOCK_BYTES):
+            if exclude_self:
+                np.fill_diagonal(C[:, rows], -np.inf)
+            best = top_k(C, k)
+            closeness.append(np.take_along_axis(C, best, axis=1))
+            indices.append(best)
+        return np.concatenate(closeness), np.concatenate(indices)
+
+
+def _search(
+    form: Form | None, X: Matrix, route: Route
+) -> DistanceSearch | GroupedSearch | _BlockedSearch:
+    """Distances are searched in their spaces; similarities are compared with all rows."""
+    if form is not None and not form.spaces:
+        return _BlockedSearch(form, X)
+    if form is not None and len(form.spaces) > 1:
+        return GroupedSearch(form.spaces, X, form.groups_of(X), route)
+    return DistanceSearch(embedding(form)(X), route)

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, Mahalanobis
-from samewise.search._checks import checked_rows
-from samewise.search._euclidean import BLOCK_BYTES
+from samewise.search.distance_search import BLOCK_BYTES
 from samewise.search.hits import hits_and_misses
+from samewise.search.row_checks import checked_rows
 
 __all__ = ["margins"]
 

@@ -13,14 +13,14 @@ from samewise._typing import Indices, Matrix, Signs
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.supervision import sampling
-from samewise.supervision._checks import (
+from samewise.supervision.negatives import check_form, harden, semi_hard_part
+from samewise.supervision.supervision_checks import (
     checked_indices,
     checked_matrix,
     checked_signs,
     checked_weights,
     read_only,
 )
-from samewise.supervision.negatives import check_form, harden, semi_hard_part
 
 __all__ = ["Pairs", "Triplets"]
 

@@ -16,7 +16,7 @@ from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Form, Mahalanobis
 from samewise.kernels.neighbors import top_k
-from samewise.supervision._checks import checked_weights
+from samewise.supervision.supervision_checks import checked_weights
 
 PER_EXAMPLE, AT_MOST = 20, 100_000
 """Pairs or triplets drawn when nobody says how many: enough to learn from, and no surprise of an

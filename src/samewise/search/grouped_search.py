@@ -1,28 +1,31 @@
-"""Exact neighbors under several metrics: one Euclidean search for each group, merged."""
+"""Exact neighbors under several metrics: one search for each group of items, merged."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices, Matrix
-from samewise.forms.multi_metric import MultiMetric, members_of
-from samewise.search._euclidean import Euclidean, Route, as_closeness
+from samewise.forms.distance_form import EuclideanForm
+from samewise.forms.multi_metric import members_of
+from samewise.search.distance_search import DistanceSearch, Route, as_closeness
 
-__all__ = ["Grouped"]
+__all__ = ["GroupedSearch"]
 
 
-class Grouped:
+class GroupedSearch:
     """Nearest rows of X by the distance of each row's group; ties by the smaller index."""
 
     def __init__(
-        self, form: MultiMetric, X: Matrix, groups: ArrayLike | None, route: Route
+        self, spaces: Sequence[EuclideanForm], X: Matrix, groups: Indices, route: Route
     ) -> None:
         self._n_rows, self._dtype = X.shape[0], X.dtype
-        self._parts = []
-        for g, members in members_of(form.checked_groups(X, groups)):
-            metric = form.metric_of(g)
-            self._parts.append((members, metric, Euclidean(metric.embed(X[members]), route)))
+        self._parts = [
+            (members, spaces[g], DistanceSearch(spaces[g].embed(X[members]), route))
+            for g, members in members_of(groups)
+        ]
 
     @property
     def route(self) -> str:

@@ -1,4 +1,4 @@
-"""What the distances have in common: Euclidean after an embedding."""
+"""What the distances have in common, and those that are Euclidean after an embedding."""
 
 from __future__ import annotations
 
@@ -11,28 +11,20 @@ from samewise._typing import Array, Matrix
 from samewise.forms.form import MAX_BYTES, Form, unchanged
 from samewise.kernels.pairwise import squared_distances, squared_norms
 
-__all__ = ["EuclideanForm"]
+__all__ = ["DistanceForm", "EuclideanForm"]
 
 
-class EuclideanForm(Form):
-    """A distance ‖embed(x) − embed(x')‖.
+class DistanceForm(Form, storable=False):
+    """A distance, whose values are computed as squares.
 
     Examples
     --------
     >>> from samewise import Mahalanobis
-    >>> isinstance(Mahalanobis.identity(2), EuclideanForm)
+    >>> isinstance(Mahalanobis.identity(2), DistanceForm)
     True
     """
 
     is_distance = True
-
-    @abstractmethod
-    def embed(self, X: Matrix) -> Array:
-        """Map rows to where the distance is Euclidean."""
-
-    @abstractmethod
-    def _embed(self, X: Matrix) -> Array:
-        """`embed` for rows that are checked."""
 
     def pairs(self, X: Matrix, Y: Matrix, *, squared: bool = False) -> Array:
         """Distance of row i of X to row i of Y, by explicit differences.
@@ -98,14 +90,6 @@ class EuclideanForm(Form):
         # 0 − D and not −D: a zero distance must not become a negative zero.
         return np.subtract(0, values, out=values)
 
-    def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
-        F = self._embed(Y)
-        # The expansion loses digits with the distance from the origin: put the origin amid Y.
-        center = F.mean(axis=0) if len(F) else np.zeros(F.shape[1], dtype=F.dtype)
-        F = F - center
-        F_sq = squared_norms(F)
-        return lambda X: squared_distances(self._embed(X) - center, F, F_sq)
-
     def _value_blocks(
         self, X: Matrix, Y: Matrix | None, block_bytes: int
     ) -> Iterator[tuple[slice, Array]]:
@@ -113,6 +97,43 @@ class EuclideanForm(Form):
             if Y is None:
                 np.fill_diagonal(values[:, rows], 0)
             yield rows, values
+
+
+class EuclideanForm(DistanceForm, storable=False):
+    """A distance ‖embed(x) − embed(x')‖.
+
+    Examples
+    --------
+    >>> from samewise.forms import Mahalanobis
+    >>> isinstance(Mahalanobis.identity(2), EuclideanForm)
+    True
+    """
+
+    @abstractmethod
+    def embed(self, X: Matrix) -> Array:
+        """Map rows to where the distance is Euclidean."""
+
+    @abstractmethod
+    def _embed(self, X: Matrix) -> Array:
+        """`embed` for rows that are checked."""
+
+    @property
+    @abstractmethod
+    def matrix(self) -> Array:
+        """The matrix of the distance."""
+
+    @property
+    def spaces(self) -> tuple[EuclideanForm, ...]:
+        """The form itself."""
+        return (self,)
+
+    def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
+        F = self._embed(Y)
+        # The expansion loses digits with the distance from the origin: put the origin amid Y.
+        center = F.mean(axis=0) if len(F) else np.zeros(F.shape[1], dtype=F.dtype)
+        F = F - center
+        F_sq = squared_norms(F)
+        return lambda X: squared_distances(self._embed(X) - center, F, F_sq)
 
 
 def _root(values: Array) -> Array:

@@ -6,7 +6,7 @@ differences in float64. So both return the same lists: by distance, then by smal
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Literal
 
@@ -17,9 +17,10 @@ from scipy.spatial import cKDTree
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.forms import Form
 from samewise.kernels.neighbors import at_least, first_k_per_row, kth_bound
 
-__all__ = ["BLOCK_BYTES", "Euclidean", "Route", "as_closeness"]
+__all__ = ["BLOCK_BYTES", "DistanceSearch", "Route", "as_closeness", "embedding"]
 
 Route = Literal["auto", "tree", "blocked"]
 
@@ -42,7 +43,7 @@ def _choose_route(X: Matrix, route: Route) -> Route:
     return "tree" if n >= 32 * 2**d else "blocked"
 
 
-class Euclidean:
+class DistanceSearch:
     """Nearest rows of X (dense or CSR) by Euclidean distance."""
 
     def __init__(self, X: Matrix, route: Route = "auto") -> None:
@@ -148,6 +149,17 @@ class Euclidean:
         sizes = np.sqrt(_row_squares(Q).astype(np.float64)) + np.sqrt(x_squared.max())
         limits = np.finfo(self.X.dtype)
         return values, (terms + 8) * (limits.eps * sizes**2 + limits.tiny)
+
+
+def embedding(form: Form | None) -> Callable[[Matrix], Matrix]:
+    """The map into the one space of a distance; nothing is mapped where there is no such space."""
+    if form is not None and len(form.spaces) == 1:
+        return form.spaces[0].embed
+    return _unchanged
+
+
+def _unchanged(X: Matrix) -> Matrix:
+    return X
 
 
 def as_closeness(squared: Array, dtype: DTypeLike) -> Array:
