@@ -10,7 +10,8 @@ ifneq ($(SHARED),)
 export SAMEWISE_DATA ?= $(SHARED)
 endif
 
-.PHONY: demo test coverage check check-browser house format bench experiments docs wheel clean
+.PHONY: demo test test-oldest coverage check lint layout types layers docstrings check-browser house \
+  format bench experiments docs wheel clean
 
 demo: $(INSTALLED)
 	$(BIN)/python -m demo
@@ -23,11 +24,35 @@ test: $(INSTALLED)
 coverage:
 	$(BIN)/coverage report --skip-covered --show-missing
 
-check: $(INSTALLED)
+check: lint layout types layers
+
+lint: $(INSTALLED)
 	$(BIN)/ruff check .
+
+layout: $(INSTALLED)
 	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
 	$(BIN)/mypy
+
+layers: $(INSTALLED)
 	$(BIN)/lint-imports
+
+# The texts of the public names: complete, and in usual words.
+docstrings: $(INSTALLED)
+	$(BIN)/python -m tools.docstrings
+
+# With the oldest versions that pyproject.toml allows, in an environment of their own.
+OLDEST := tests/contracts tests/decide tests/engine tests/forms tests/kernels tests/plots tests/scores \
+  tests/search tests/supervision tests/theory tests/cli/test_tables.py
+
+test-oldest: $(INSTALLED)
+	rm -rf build/oldest && mkdir -p build/oldest
+	$(BIN)/python -m tools.oldest > build/oldest/constraints.txt
+	$(PYTHON) -m venv build/oldest/venv
+	build/oldest/venv/$(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint build/oldest/constraints.txt --editable '.[cli,plots,text]' pytest
+	build/oldest/venv/$(SCRIPTS)/python -m pytest $(OLDEST)
 
 # How large the house is, with the goals; make house LIST=--list shows what was counted.
 house: $(INSTALLED)

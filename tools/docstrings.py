@@ -176,7 +176,7 @@ def text_violations(folder: Path) -> Iterator[Violation]:
         text = path.read_text(encoding="utf-8")
         where = path.relative_to(folder).as_posix()
         tree = ast.parse(text)
-        for line, words in (*_comments(text), *_strings(tree)):
+        for line, words in dict.fromkeys((*_comments(text), *_strings(tree))):
             folded = " ".join(words.split())
             for idiom, usual in IDIOMS.items():
                 if re.search(rf"\b{idiom}\b", folded, flags=re.IGNORECASE):
