@@ -231,7 +231,7 @@ def test_no_rows_give_no_values(form):
 
 
 def array_parts(form):
-    arrays, _ = form._state()
+    arrays = form.state().arrays
     public = {name: value for name, value in vars(form).items() if not name.startswith("_")}
     for name in ("matrix", "eigenvalues"):
         if hasattr(form, name):
@@ -267,7 +267,7 @@ def test_pickled_and_copied_forms_are_the_same_and_still_frozen(form):
     assert again == form
     assert_frozen(again)
     with pytest.raises(AttributeError, match="is frozen"):
-        again.kind = "other"
+        again.is_distance = True
     assert copy.deepcopy(form) == copy.copy(form) == clone(form, safe=False) == form
 
 

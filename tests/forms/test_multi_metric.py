@@ -103,7 +103,7 @@ def test_a_forged_file_is_refused(tmp_path):
         ({"components": flat}, {"n_groups": 3}),
         ({"components": flat, "centers": L[:, 0, :2]}, {"n_groups": 3}),
     ]:
-        container.write(tmp_path / "form", "multi_metric", arrays, params, owner="it")
+        container.write(tmp_path / "form", "MultiMetric", arrays, params, owner="it")
         with pytest.raises(FileFormatError, match="do not make a MultiMetric"):
             load(tmp_path / "form")
 

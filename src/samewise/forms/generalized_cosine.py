@@ -123,7 +123,7 @@ class GeneralizedCosine(Form):
         return cls._of_parts(**saved.everything())
 
     @classmethod
-    def _of_parts(cls, *, on_zero: str = "raise", **arrays: Any) -> Self:
+    def _of_parts(cls, *, on_zero: str, **arrays: Any) -> Self:
         form = cls.__new__(cls)
         form._assemble(check_factored(**arrays, owner=cls.__name__), on_zero)
         return form
