@@ -141,6 +141,30 @@ def test_zero_vectors_are_named_by_their_row():
         NormalizedBilinear(A, lambda X, Y: np.full((len(X), len(Y)), np.nan)).pairs(X, Y)
 
 
+@pytest.mark.parametrize("normalizer", ["cosine", "dice", "jaccard"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_zero_vectors_may_have_the_similarity_0(normalizer, kind):
+    X0, Y0 = np.abs(X) / 9, np.abs(Y) / 9
+    X0[60] = Y0[3] = 0
+    form = NormalizedBilinear(A, normalizer, on_zero="zero")
+    S = form.cross(kind(X0), kind(Y0))
+    assert not S[60].any() and not S[:, 3].any()
+    rest = np.delete(np.arange(70), 60), np.delete(np.arange(70), 3)
+    expected = NormalizedBilinear(A, normalizer).cross(X0[rest[0]], Y0[rest[1]])
+    np.testing.assert_allclose(S[np.ix_(*rest)], expected, rtol=1e-12)
+    assert form.pairs(kind(X0[[60, 5]]), kind(Y0[[3, 3]])).tolist() == [0, 0]
+    if normalizer == "cosine":
+        assert not form.embed_query(X0)[60].any()
+    elif normalizer == "jaccard":
+        with pytest.raises(DegenerateInputError, match="jaccard"):
+            NormalizedBilinear(np.eye(1), "jaccard", "zero").pairs([[3.0]], [[3.0]])
+
+
+def test_what_zero_vectors_have_is_checked():
+    with pytest.raises(InvalidInputError, match="must be 'raise' or 'zero', but it is 'skip'"):
+        NormalizedBilinear(A, on_zero="skip")
+
+
 def test_jaccard_outside_the_unit_interval():
     with pytest.raises(DegenerateInputError, match=r"and scale the features to \[0, 1\]"):
         NormalizedBilinear(np.eye(1), "jaccard").pairs([[3.0]], [[3.0]])

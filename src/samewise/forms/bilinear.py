@@ -159,11 +159,15 @@ class NormalizedBilinear(Bilinear):
 
         Where N is not positive (for a callable: where it is zero or not finite) the similarity is
         undefined, and a DegenerateInputError is raised.
+    on_zero : {"raise", "zero"}, default="raise"
+        Where a row is zero and a named normalizer is 0 for it: raise a DegenerateInputError, or
+        define the similarity as 0.
 
     Attributes
     ----------
     matrix : array of shape (m, n)
     normalizer : str, callable or None
+    on_zero : str
 
     Examples
     --------
@@ -173,8 +177,14 @@ class NormalizedBilinear(Bilinear):
     """
 
     normalizer: str | Normalizer | None
+    on_zero: str
 
-    def __init__(self, matrix: Array, normalizer: str | Normalizer | None = "cosine") -> None:
+    def __init__(
+        self,
+        matrix: Array,
+        normalizer: str | Normalizer | None = "cosine",
+        on_zero: str = "raise",
+    ) -> None:
         super().__init__(matrix)
         if not (normalizer is None or callable(normalizer) or normalizer in normalizers.NAMES):
             raise InvalidInputError(
@@ -183,7 +193,12 @@ class NormalizedBilinear(Bilinear):
             )
         if normalizer == "jaccard":
             check_square(self.matrix, "NormalizedBilinear with normalizer='jaccard'")
-        self._set(normalizer=normalizer)
+        if on_zero not in ("raise", "zero"):
+            raise InvalidInputError(
+                "The on_zero of NormalizedBilinear must be 'raise' or 'zero', but it is "
+                f"{on_zero!r}."
+            )
+        self._set(normalizer=normalizer, on_zero=on_zero)
 
     def embed_query(self, Q: Matrix) -> Array:
         """Q A, divided by ‖q‖ for "cosine": the inner product with an item is the similarity.
@@ -215,9 +230,12 @@ class NormalizedBilinear(Bilinear):
             return E
         norms = normalizers.sizes("cosine", Q)
         if not norms.all():
-            raise DegenerateInputError(
-                f"Row {np.argmin(norms)} of Q is zero and has no cosine; leave zero vectors out"
-            )
+            if self.on_zero == "raise":
+                raise DegenerateInputError(
+                    f"Row {np.argmin(norms)} of Q is zero and has no cosine; leave zero vectors "
+                    "out, or define their similarity as 0 with on_zero='zero'."
+                )
+            norms[norms == 0] = 1
         E /= norms[:, None]
         return E
 
@@ -280,6 +298,9 @@ class NormalizedBilinear(Bilinear):
     def _divide(self, values: Array, N: Array) -> Array:
         named = isinstance(self.normalizer, str)
         undefined = N <= 0 if named else (N == 0) | ~np.isfinite(N)
+        if named and self.on_zero == "zero" and undefined.any():
+            zero = (N == 0) & (values == 0)
+            N, undefined = np.where(zero, 1, N), undefined & ~zero
         if undefined.any():
             raise _undefined(np.argwhere(undefined)[0], str(self.normalizer) if named else "given")
         values /= N
@@ -287,7 +308,8 @@ class NormalizedBilinear(Bilinear):
 
     def state(self) -> State:
         """All that makes this form."""
-        return State({"matrix": self.matrix}, {"normalizer": self.normalizer})
+        values = {"normalizer": self.normalizer, "on_zero": self.on_zero}
+        return State({"matrix": self.matrix}, values)
 
     def _summary(self) -> dict[str, Any]:
         return {"shape": self.matrix.shape, "normalizer": repr(self.normalizer)}
