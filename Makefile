@@ -16,12 +16,16 @@ endif
 demo: $(INSTALLED)
 	$(BIN)/python -m demo
 
-test: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto --dist worksteal --cov=samewise --cov-report=
-	@echo "$$($(BIN)/coverage report --format=total) % of the lines are covered; make coverage lists the others"
+# One BLAS thread for each process of the tests: more would wait for one another.
+test coverage: export OMP_NUM_THREADS = 1
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-# Of the last `make test`. What numba compiles does not count as covered.
-coverage:
+test: $(INSTALLED)
+	$(PYTEST)
+
+# The tests again, slower, and the lines they do not reach. What numba compiles does not count.
+coverage: $(INSTALLED)
+	$(PYTEST) --cov=samewise --cov-report=
 	$(BIN)/coverage report --skip-covered --show-missing
 
 check: lint layout types layers

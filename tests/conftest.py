@@ -1,28 +1,25 @@
-"""Shared fixtures: any seed, and small data that no test can change.
-
-SAMEWISE_TEST_SEEDS names the seeds to run with, as numbers and ranges: "7", "0-99", "1,5,10-20".
-"""
+"""Shared fixtures: any seed, and small data that no test can change."""
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from samewise import Pairs
+from tests.compiling import compile_once
+from tests.pairwise import SEEDS
 
 
-def _seeds() -> list[int]:
-    chosen: list[int] = []
-    for part in os.environ.get("SAMEWISE_TEST_SEEDS", "0-2").split(","):
-        first, _, last = part.partition("-")
-        chosen += range(int(first), int(last or first) + 1)
-    return chosen
+def pytest_configure(config):
+    """With pytest-xdist, a function that one process compiles is loaded by the others."""
+    if hasattr(config, "workerinput"):
+        compile_once(Path(config.option.basetemp).parent / "compiling")
 
 
-@pytest.fixture(params=_seeds(), ids=lambda seed: f"seed{seed}")
+@pytest.fixture(params=SEEDS.values(), ids=SEEDS)
 def seed(request):
     """Any seed: what a test claims must not depend on it."""
     return request.param
