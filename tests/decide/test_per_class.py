@@ -6,13 +6,19 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from samewise import GeneralizedCosine, KNNClassifier, Mahalanobis, PassiveAggressive
-from samewise.decide.per_class import PerClassClassifier
+from samewise import (
+    GCosLA,
+    GeneralizedCosine,
+    KNNClassifier,
+    Mahalanobis,
+    PassiveAggressive,
+    PerClassClassifier,
+    SiLA,
+)
 from samewise.exceptions import InvalidInputError
-from samewise.learners.online.gcosla import GCosLA
 
 
 class Weights(BaseEstimator):
@@ -69,8 +75,18 @@ def test_any_learner_is_fitted_for_each_class(labeled):
         assert isinstance(form, Mahalanobis)
         assert form == PassiveAggressive(n_pairs=100, random_state=0).fit(X, y == c).metric_
     assert not hasattr(learner, "n_seen_")
-    by_itself = PerClassClassifier(GCosLA(mode="binary")).fit(X, y).predict(X)
-    np.testing.assert_array_equal(PerClassClassifier(GCosLA()).fit(X, y).predict(X), by_itself)
+
+
+@pytest.mark.parametrize("learner", [GCosLA(), SiLA(2)])
+def test_one_similarity_for_each_class(learner, labeled):
+    X, y = labeled
+    names = np.array(["a", "b", "c"])[y]
+    model = PerClassClassifier(learner).fit(X, names)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    single = [clone(learner).fit(X, names == c).metric_ for c in "abc"]
+    assert model.metrics_ == single and single[0] != single[1]
+    one_by_one = [KNNClassifier(form).fit(X, y == c).predict(X) for c, form in enumerate(single)]
+    np.testing.assert_array_equal(model.decisions(X), np.column_stack(one_by_one))
 
 
 def test_of_one_metric_a_claim_is_the_neighbors_vote(labeled):

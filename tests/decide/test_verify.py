@@ -1,8 +1,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import NotFittedError
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
 
+from samewise import PassiveAggressive
 from samewise.decide import Verifier
 from samewise.exceptions import InvalidInputError
 from samewise.forms import GeneralizedCosine, Mahalanobis
@@ -20,9 +25,12 @@ FORM = Mahalanobis(np.diag([1.0, 2.0, 0.5]))
 DISTANCES = np.sqrt(((X[LEFT] - X[RIGHT]) ** 2 * [1.0, 2.0, 0.5]).sum(axis=1))
 
 
-class Learner:
-    def __init__(self, **attributes):
-        self.__dict__.update(attributes)
+class Learner(BaseEstimator):
+    @classmethod
+    def fitted(cls, **attributes):
+        learner = cls()
+        learner.__dict__.update(attributes)
+        return learner
 
     def fit(self, X, y=None):
         return self
@@ -67,7 +75,7 @@ def test_decisions_are_closeness_against_the_threshold():
 
 
 def test_a_closeness_at_the_threshold_is_accepted():
-    verifier = Verifier(Learner(metric_=FORM, closeness_threshold_=-2.0)).fit()
+    verifier = Verifier(Learner.fitted(metric_=FORM, closeness_threshold_=-2.0)).fit()
     assert verifier.predict([[[0.0, 0, 0], [2.0, 0, 0]]]) == [1]
 
 
@@ -104,7 +112,7 @@ def test_the_curve_is_kept():
 
 
 def test_without_a_criterion_the_learner_decides():
-    model = Learner(metric_=FORM, closeness_threshold_=-1.25)
+    model = Learner.fitted(metric_=FORM, closeness_threshold_=-1.25)
     assert Verifier(model).fit().threshold_ == -1.25
     assert not hasattr(Verifier(model).fit(), "roc_")
     fitted = Verifier(model).fit(PAIRS)
@@ -117,8 +125,9 @@ def test_without_a_criterion_the_learner_decides():
     ("call", "text"),
     [
         (lambda: Verifier(FORM).fit(PAIRS), "Mahalanobis has no threshold.*pass a criterion"),
-        (lambda: Verifier(Learner(metric_=FORM)).fit(PAIRS), "Learner has no threshold"),
-        (lambda: Verifier(Learner()).fit(PAIRS), "this Learner has no metric_. Fit it first"),
+        (lambda: Verifier(Learner.fitted(metric_=FORM)).fit(PAIRS), "Learner has no threshold"),
+        (lambda: Verifier(Learner()).fit(PAIRS), "Got Learner, which learns no metric"),
+        (lambda: Verifier(Learner()).fit(), "This Learner has no metric_ yet; pass pairs to fit"),
         (lambda: Verifier(FORM, "accuracy").fit(), "calibrated on pairs; pass some"),
         (lambda: Verifier(FORM, "accuracy").fit(PAIRS[Y > 0]), "no dissimilar"),
         (lambda: Verifier(FORM, "accuracy").fit(PAIRS[Y < 0]), "no similar"),
@@ -158,3 +167,33 @@ def test_bad_parameters_are_named(keywords, text):
 def test_an_unfitted_verifier_says_so():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         Verifier(FORM, "accuracy").predict(PAIRS)
+
+
+def test_its_tags_say_that_it_takes_pairs():
+    tags = get_tags(Verifier(FORM, "accuracy")).input_tags
+    assert tags.three_d_array and not tags.two_d_array
+    with pytest.warns(SkipTestWarning, match="requires input"):
+        check_estimator(Verifier(FORM, "accuracy"))
+
+
+def test_an_unfitted_learner_is_fitted_on_the_pairs():
+    stacked = np.stack([X[LEFT], X[RIGHT]], axis=1)
+    learner = PassiveAggressive(random_state=0)
+    fitted = clone(learner).fit(PAIRS)
+    for given in ((PAIRS,), (stacked, Y)):
+        verifier = Verifier(learner, criterion="accuracy").fit(*given)
+        assert verifier.metric_ == fitted.metric_ and not hasattr(learner, "metric_")
+        assert verifier.threshold_ == Verifier(fitted, criterion="accuracy").fit(PAIRS).threshold_
+    assert Verifier(learner).fit(PAIRS).threshold_ == fitted.closeness_threshold_
+    assert clone(verifier).get_params()["criterion"] == "accuracy"
+    assert verifier.n_features_in_ == 3
+
+
+def test_cross_validation():
+    stacked = np.stack([X[LEFT], X[RIGHT]], axis=1)
+    for metric in (FORM, PassiveAggressive(random_state=0)):
+        verifier = Verifier(metric, criterion="accuracy")
+        assert np.mean(cross_val_score(verifier, stacked, Y, cv=3)) > 0.5
+        assert np.mean(cross_val_score(verifier, PAIRS, cv=3)) > 0.5
+    search = GridSearchCV(Verifier(FORM), {"criterion": ["accuracy", "far"]}, cv=3)
+    assert search.fit(stacked, Y).predict(stacked).shape == Y.shape

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.decide.energy import Energy, checked_targets, maps_of, nearest_of_class
+from samewise.decide.metric_source import fitted_clone
 from samewise.decide.rules import sum_closeness, vote
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
@@ -154,13 +155,10 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
         if self.metric is None or isinstance(self.metric, Form):
             self.metric_ = self.metric
             return
-        fitted = hasattr(self.metric, "metric_")
-        self.learner_ = self.metric if fitted else clone(self.metric).fit(X, y)
-        if not hasattr(self.learner_, "metric_"):
-            raise InvalidInputError(
-                f"The 'metric' parameter of KNNClassifier must be a learner with a metric_ after "
-                f"fit, a Form or None. Got {type(self.metric).__name__}, which learns no metric."
-            )
+        self.learner_ = self.metric
+        if not hasattr(self.metric, "metric_"):
+            parameter = "'metric' parameter of KNNClassifier"
+            self.learner_ = fitted_clone(self.metric, X, y, parameter)
         self.metric_ = self.learner_.metric_
 
     def _check_n_neighbors(self, n: int) -> None:

@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Matrix
+from samewise.decide.metric_source import fitted_clone
 from samewise.decide.rules import sum_closeness, vote
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
@@ -33,8 +34,7 @@ class PerClassClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     learner : estimator
-        Any learner with a ``metric_`` after fit, which is fitted once per class; or one that makes
-        ``metrics_``, one for each class, by itself (mode="binary").
+        Any learner with a ``metric_`` after fit. A clone of it is fitted for each class.
     n_neighbors : int, default=3
         k; no class may have fewer members.
     rule : {"knn", "sknn"}, default="knn"
@@ -53,6 +53,10 @@ class PerClassClassifier(ClassifierMixin, BaseEstimator):
     feature_names_in_ : array of shape (n_features_in_,)
         Only if the training data has string column names.
 
+    See Also
+    --------
+    KNNClassifier : Classify with one metric for all classes.
+
     Notes
     -----
     Closeness under different metrics is compared as it is: their scales should be comparable, as
@@ -66,8 +70,7 @@ class PerClassClassifier(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise import PassiveAggressive
-    >>> from samewise.decide.per_class import PerClassClassifier
+    >>> from samewise import PassiveAggressive, PerClassClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> learner = PassiveAggressive(random_state=0)
     >>> model = PerClassClassifier(learner).fit(X[::2], y[::2])
@@ -102,8 +105,14 @@ class PerClassClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, n_features)
-        y : array of shape (n,)
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training examples.
+        y : array of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        self
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
         check_classification_targets(y)
@@ -129,15 +138,10 @@ class PerClassClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _metrics(self, X: Matrix, y: Any, classes: NDArray[Any]) -> list[Form]:
-        if getattr(self.learner, "mode", None) == "binary":
-            return list(clone(self.learner).fit(X, y).metrics_)
-        fitted = [clone(self.learner).fit(X, (y == c).astype(int)) for c in classes]
-        if not hasattr(fitted[0], "metric_"):
-            raise InvalidInputError(
-                "The 'learner' parameter of PerClassClassifier must be a learner with a metric_ "
-                f"after fit. Got {type(self.learner).__name__}, which learns no metric."
-            )
-        return [learner.metric_ for learner in fitted]
+        parameter = "'learner' parameter of PerClassClassifier"
+        return [
+            fitted_clone(self.learner, X, (y == c).astype(int), parameter).metric_ for c in classes
+        ]
 
     def _judge(self, X: Matrix) -> tuple[NDArray[np.bool_], Array]:
         """Whether each class claims each row, and the closeness of the row to it."""
@@ -158,14 +162,31 @@ class PerClassClassifier(ClassifierMixin, BaseEstimator):
         return np.column_stack(claims), np.column_stack(closeness)
 
     def decisions(self, X: Matrix) -> NDArray[np.bool_]:
-        """Which classes claim each row: array of shape (n, n_classes); none, one or several."""
+        """Which classes claim each row: none, one or several.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of bool of shape (n_samples, n_classes)
+        """
         return self._judge(X)[0]
 
     def decision_function(self, X: Matrix) -> Array:
         """Closeness to each class under its own metric.
 
-        An array of shape (n, n_classes); of two classes, the difference, of shape (n,). With
-        combine="claimed" a class that does not claim a row comes after all that do.
+        With combine="claimed" a class that does not claim a row comes after all that do.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples,)
+            For two classes, the closeness to the second minus that to the first.
         """
         values = self._values(X)
         return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
@@ -178,12 +199,32 @@ class PerClassClassifier(ClassifierMixin, BaseEstimator):
         return np.where(claims, values, values - span)
 
     def predict(self, X: Matrix) -> NDArray[Any]:
-        """The class of each row: array of shape (n,); of equal ones the first in classes_."""
+        """The class of each row; of equally close ones the first in ``classes_``.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
         values = self._values(X)
         return self.classes_[values.argmax(axis=1)]
 
     def binary_score(self, X: Matrix, y: ArrayLike) -> float:
-        """The mean over classes of the part of rows that are claimed, or not, rightly."""
+        """The mean over classes of the part of rows that are claimed, or not, rightly.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            The true classes.
+
+        Returns
+        -------
+        float
+        """
         claims = self.decisions(X)
         return float(np.mean(claims == (np.asarray(y)[:, None] == self.classes_)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +11,11 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from samewise.decide.metric_source import fitted_clone
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
-from samewise.scores.pairs import choose_threshold, roc, verification_error
+from samewise.kernels.pairwise import row_slices
+from samewise.scores.pairs import Criterion, choose_threshold, roc, verification_error
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_members
 
@@ -27,12 +29,15 @@ class Verifier(BaseEstimator):
 
     Parameters
     ----------
-    metric : Form or fitted learner
-        A learner has ``metric_`` and, if it learns one, its own ``closeness_threshold_``.
+    metric : Form or learner
+        A learner that has no ``metric_`` yet is cloned and fitted on the pairs given to `fit`. A
+        learner that has one is used as it is; note that `sklearn.base.clone`, and so
+        cross-validation, passes on unfitted learners.
     criterion : {"accuracy", "balanced_accuracy", "f_beta", "far", "frr"} or None, default=None
         How the threshold is calibrated on the pairs given to `fit`. None takes the learner's own
-        threshold. "far": the largest true-accept rate with a false-accept rate of at most `rate`.
-        "frr": the smallest false-accept rate with a false-reject rate of at most `rate`.
+        ``closeness_threshold_``. "far": the largest true-accept rate with a false-accept rate of at
+        most `rate`. "frr": the smallest false-accept rate with a false-reject rate of at most
+        `rate`.
     beta : float, default=1.0
         For "f_beta": how much recall weighs against precision.
     rate : float, default=0.01
@@ -41,16 +46,25 @@ class Verifier(BaseEstimator):
     Attributes
     ----------
     metric_ : Form
+        The form in use.
+    learner_ : estimator
+        The learner behind ``metric_``, if there is one.
     threshold_ : float
         On the scale of the form's closeness (−distance for a distance).
     roc_ : Roc
         The curve over the pairs given to `fit`, if any were given.
+    n_features_in_ : int
+        Number of features of each member of a pair.
+
+    See Also
+    --------
+    KNNClassifier : Decide which class an example belongs to.
+    samewise.scores.roc : The curve of all thresholds.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.decide import Verifier
-    >>> from samewise.forms import Mahalanobis
+    >>> from samewise import Mahalanobis, Verifier
     >>> pairs = np.array([[[0.0], [1.0]], [[5.0], [5.5]], [[0.0], [4.0]], [[2.0], [5.0]]])
     >>> verifier = Verifier(Mahalanobis(np.eye(1)), criterion="accuracy")
     >>> verifier.fit(pairs, [1, 1, -1, -1]).threshold_
@@ -61,10 +75,7 @@ class Verifier(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "metric": [Form, HasMethods("fit")],
-        "criterion": [
-            None,
-            StrOptions({"accuracy", "balanced_accuracy", "f_beta", "far", "frr"}),
-        ],
+        "criterion": [None, StrOptions(set(get_args(Criterion)))],
         "beta": [Interval(Real, 0, None, closed="neither")],
         "rate": [Interval(Real, 0, 1, closed="both")],
     }
@@ -72,7 +83,7 @@ class Verifier(BaseEstimator):
     def __init__(
         self,
         metric: Any,
-        criterion: str | None = None,
+        criterion: Criterion | None = None,
         beta: float = 1.0,
         rate: float = 0.01,
     ) -> None:
@@ -82,88 +93,128 @@ class Verifier(BaseEstimator):
         self.rate = rate
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, pairs: Pairs | ArrayLike | None = None, y: ArrayLike | None = None) -> Self:
-        """Set the threshold.
+    def fit(self, X: Pairs | ArrayLike | None = None, y: ArrayLike | None = None) -> Self:
+        """Learn the metric if it is not learned yet, and set the threshold.
 
         Parameters
         ----------
-        pairs : Pairs or array-like of shape (n_pairs, 2, n_features), optional
-            Pairs to calibrate on; may be left out if the learner's own threshold is used. Weights
-            of `Pairs` count.
-        y : array-like of shape (n_pairs,), optional
+        X : Pairs or array-like of shape (n_pairs, 2, n_features), default=None
+            Pairs to calibrate on. Not needed if the learner is fitted and its own threshold is
+            used. Weights of `Pairs` count.
+        y : array-like of shape (n_pairs,), default=None
             +1 the same, −1 not the same; for an array of pairs.
 
         Returns
         -------
         self
         """
-        self.metric_ = self._form()
-        if self.criterion is None:
-            self.threshold_ = self._own_threshold()
-        elif pairs is None:
+        if X is None and self.criterion is not None:
             raise InvalidInputError(
                 f"criterion={self.criterion!r} is calibrated on pairs; pass some to fit."
             )
-        if pairs is None:
+        answers = None if X is None else _answers(X, y)
+        self._set_metric(X, y)
+        self.n_features_in_ = self.metric_.n_features_in
+        if self.criterion is None:
+            self.threshold_ = self._own_threshold()
+        if X is None or answers is None:
             return self
-        signs, weights = _answers(pairs, y)
-        closeness = self._closeness(pairs)
+        signs, weights = answers
+        closeness = self._closeness(X)
         self.roc_ = roc(closeness, signs, weights)
         if self.criterion is not None:
             self.threshold_ = choose_threshold(
                 closeness,
                 signs,
-                self.criterion,  # type: ignore[arg-type]
+                self.criterion,
                 beta=self.beta,
                 rate=self.rate,
                 sample_weight=weights,
             )
         return self
 
-    def decision_function(self, pairs: Pairs | ArrayLike) -> NDArray[np.float64]:
-        """Closeness − threshold of each pair: ndarray of shape (n_pairs,)."""
+    def decision_function(self, X: Pairs | ArrayLike) -> NDArray[np.float64]:
+        """Closeness − threshold of each pair: at least 0 where the two are judged the same.
+
+        Parameters
+        ----------
+        X : Pairs or array-like of shape (n_pairs, 2, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
         check_is_fitted(self)
-        return self._closeness(pairs) - np.float64(self.threshold_)
+        return self._closeness(X) - np.float64(self.threshold_)
 
-    def predict(self, pairs: Pairs | ArrayLike) -> NDArray[np.int8]:
-        """+1 (the same) or −1 for each pair: ndarray of shape (n_pairs,)."""
-        return np.where(self.decision_function(pairs) >= 0, 1, -1).astype(np.int8)
+    def predict(self, X: Pairs | ArrayLike) -> NDArray[np.int8]:
+        """+1 (the same) or −1 (not the same) for each pair.
 
-    def score(self, pairs: Pairs | ArrayLike, y: ArrayLike | None = None) -> float:
-        """Fraction of pairs decided rightly, weighted if the pairs are."""
-        signs, weights = _answers(pairs, y)
-        return 1.0 - verification_error(self.decision_function(pairs), signs, 0.0, weights)
+        Parameters
+        ----------
+        X : Pairs or array-like of shape (n_pairs, 2, n_features)
 
-    def _form(self) -> Form:
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.int8)
+
+    def score(self, X: Pairs | ArrayLike, y: ArrayLike | None = None) -> float:
+        """Fraction of pairs that are decided rightly, weighted if the pairs are.
+
+        Parameters
+        ----------
+        X : Pairs or array-like of shape (n_pairs, 2, n_features)
+        y : array-like of shape (n_pairs,), default=None
+            +1 the same, −1 not the same; for an array of pairs.
+
+        Returns
+        -------
+        float
+        """
+        signs, weights = _answers(X, y)
+        return 1.0 - verification_error(self.decision_function(X), signs, 0.0, weights)
+
+    def _set_metric(self, X: Pairs | ArrayLike | None, y: ArrayLike | None) -> None:
         if isinstance(self.metric, Form):
-            return self.metric
+            self.metric_ = self.metric
+            return
+        self.learner_ = self.metric
         if not hasattr(self.metric, "metric_"):
-            raise InvalidInputError(
-                f"Verifier needs a Form or a fitted learner; this {type(self.metric).__name__} "
-                "has no metric_. Fit it first."
-            )
-        form: Form = self.metric.metric_
-        return form
+            if X is None:
+                raise InvalidInputError(
+                    f"This {type(self.metric).__name__} has no metric_ yet; pass pairs to fit, or "
+                    "a learner that is fitted."
+                )
+            self.learner_ = fitted_clone(self.metric, X, y, "'metric' parameter of Verifier")
+        self.metric_ = self.learner_.metric_
 
     def _own_threshold(self) -> float:
-        threshold = getattr(self.metric, "closeness_threshold_", None)
+        owner = getattr(self, "learner_", self.metric_)
+        threshold = getattr(owner, "closeness_threshold_", None)
         if threshold is None:
             raise InvalidInputError(
-                f"{type(self.metric).__name__} has no threshold of its own; pass a criterion, "
-                "for example Verifier(metric, criterion='accuracy'), and calibrate it with fit."
+                f"{type(owner).__name__} has no threshold of its own; pass a criterion, for "
+                "example Verifier(metric, criterion='accuracy'), and calibrate it with fit."
             )
         return float(threshold)
 
-    def _closeness(self, pairs: Pairs | ArrayLike) -> NDArray[np.float64]:
-        pairs = as_members(pairs, owner=type(self).__name__)
-        X, n = pairs.X, len(pairs)
-        closeness = np.empty(n)
-        size = max(1, _BLOCK_BYTES // (X.shape[1] * X.dtype.itemsize))
-        for start in range(0, n, size):
-            at = slice(start, start + size)
-            left, right = X[pairs.left[at]], X[pairs.right[at]]
+    def _closeness(self, X: Pairs | ArrayLike) -> NDArray[np.float64]:
+        pairs = as_members(X, owner=type(self).__name__)
+        closeness = np.empty(len(pairs))
+        row_bytes = pairs.X.shape[1] * pairs.X.dtype.itemsize
+        for at in row_slices(len(pairs), row_bytes, _BLOCK_BYTES):
+            left, right = pairs.X[pairs.left[at]], pairs.X[pairs.right[at]]
             closeness[at] = self.metric_.pair_closeness(left, right)
         return closeness
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Pairs: a matrix holds no two examples in a row.
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
 
 
 def _answers(
