@@ -31,6 +31,7 @@ from samewise.learners.neighbors.rbs import RBS
 from samewise.learners.neighbors.relief import Relief
 from samewise.learners.neighbors.sila import SiLA
 from samewise.learners.neighbors.srbs import SRBS
+from samewise.learners.online.online_learner import OnlineLearner
 from tests.learners.test_saved import forged, parts, places, put, saved
 
 BATCH = {
