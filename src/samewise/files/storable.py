@@ -13,7 +13,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.files import container
 from samewise.files.state import Saved, State
 
-__all__ = ["Storable", "made", "restored", "stored"]
+__all__ = ["Storable", "made", "refuse_callables", "restored", "stored"]
 
 
 class Storable:
@@ -78,7 +78,7 @@ def stored(part: Storable) -> State:
             "of samewise instead, such as the metric_ of a learner."
         )
     state = part.state()
-    _refuse_callables(state.values, name)
+    refuse_callables(state.values, name)
     return State(state.arrays, {"class": name, **_plain(state.values)})
 
 
@@ -116,10 +116,11 @@ def made(content: container.Content, *families: type, wanted: str = "object") ->
         return found
 
 
-def _refuse_callables(values: Mapping[str, Any], owner: str) -> None:
+def refuse_callables(values: Mapping[str, Any], owner: str) -> None:
+    """Refuse to store what a file cannot hold: code."""
     for name, value in values.items():
         if isinstance(value, Mapping):
-            _refuse_callables(value, owner)
+            refuse_callables(value, owner)
         elif callable(value):
             raise InvalidInputError(
                 f"A {owner} whose {name} is a callable cannot be saved. Use a named {name}, or "

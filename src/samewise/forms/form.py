@@ -70,7 +70,16 @@ class Form(Frozen, Storable, ABC, storable=False):
     @classmethod
     def restore(cls, saved: Saved) -> Self:
         """The form of a state, with exactly its arrays, which are checked but not recomputed."""
-        return cls(**saved.everything())
+        parts = saved.everything()
+        form = cls._of_parts(parts)
+        state = form.state()
+        saved.check({*state.arrays, *state.values} == {*parts}, "parts are missing")
+        return form
+
+    @classmethod
+    def _of_parts(cls, parts: dict[str, Any]) -> Self:
+        """The form of its arrays and values."""
+        return cls(**parts)
 
     @property
     def _width(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import Saved, State
+from samewise.files.state import State
 from samewise.forms._input_checks import (
     UndefinedRowsError,
     check_factored,
@@ -118,12 +118,11 @@ class GeneralizedCosine(Form):
         return State({name: getattr(self, name) for name in names}, {"on_zero": self.on_zero})
 
     @classmethod
-    def restore(cls, saved: Saved) -> Self:
-        """The form of that state."""
-        return cls._of_parts(**saved.everything())
+    def _of_parts(cls, parts: dict[str, Any]) -> Self:
+        return cls._assembled(**parts)
 
     @classmethod
-    def _of_parts(cls, *, on_zero: str, **arrays: Any) -> Self:
+    def _assembled(cls, *, on_zero: str, **arrays: Any) -> Self:
         form = cls.__new__(cls)
         form._assemble(check_factored(**arrays, owner=cls.__name__), on_zero)
         return form

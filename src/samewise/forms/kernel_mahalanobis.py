@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import Saved, State
+from samewise.files.state import State
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import check_columns, check_matrix, check_rows
 from samewise.forms.distance_form import EuclideanForm
@@ -197,9 +197,7 @@ class KernelMahalanobis(EuclideanForm):
         return State({**arrays, **parts}, {**params, "n_features": self.support.shape[1]})
 
     @classmethod
-    def restore(cls, saved: Saved) -> Self:
-        """The form of that state."""
-        parts = saved.everything()
+    def _of_parts(cls, parts: dict[str, Any]) -> Self:
         return cls._of_sparse(**parts) if "n_features" in parts else cls(**parts)
 
     @classmethod

@@ -9,7 +9,7 @@ import numpy as np
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import Saved, State
+from samewise.files.state import State
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import (
     check_factored,
@@ -226,12 +226,11 @@ class Mahalanobis(EuclideanForm):
         return State({name: getattr(self, name) for name in names})
 
     @classmethod
-    def restore(cls, saved: Saved) -> Self:
-        """The form of that state."""
-        return cls._of_parts(**saved.everything())
+    def _of_parts(cls, parts: dict[str, Any]) -> Self:
+        return cls._assembled(**parts)
 
     @classmethod
-    def _of_parts(
+    def _assembled(
         cls, *, components: Array, matrix: Array | None = None, eigenvalues: Array | None = None
     ) -> Self:
         if matrix is None and eigenvalues is None:

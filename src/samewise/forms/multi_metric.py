@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import Saved, State
+from samewise.files.state import State
 from samewise.forms._input_checks import check_finite, check_matrix, frozen
 from samewise.forms.distance_form import DistanceForm
 from samewise.forms.mahalanobis import Mahalanobis
@@ -221,12 +221,11 @@ class MultiMetric(DistanceForm):
         return State(arrays, {"n_groups": n_groups, "classes": self.classes.tolist()})
 
     @classmethod
-    def restore(cls, saved: Saved) -> Self:
-        """The form of that state."""
-        return cls._of_parts(**saved.everything())
+    def _of_parts(cls, parts: dict[str, Any]) -> Self:
+        return cls._assembled(**parts)
 
     @classmethod
-    def _of_parts(cls, *, components: Array, n_groups: int, **known: Any) -> Self:
+    def _assembled(cls, *, components: Array, n_groups: int, **known: Any) -> Self:
         rows, d = components.shape
         if type(n_groups) is not int or n_groups < 1 or rows % n_groups:
             raise InvalidInputError(f"{rows} rows are no {n_groups!r} maps")

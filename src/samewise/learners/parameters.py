@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import FLOATS, Saved, State
-from samewise.files.storable import restored, stored
+from samewise.files.storable import refuse_callables, restored, stored
 from samewise.forms import Form
 
 __all__ = ["numbers_state", "parameters_state", "restored_numbers", "restored_parameters"]
@@ -23,7 +23,9 @@ def parameters_state(learner: Any) -> State:
     """The parameters; arrays, forms, mappings and a RandomState are parts of their own."""
     state = State()
     owner = type(learner).__name__
-    for name, value in learner.get_params(deep=False).items():
+    parameters = learner.get_params(deep=False)
+    refuse_callables(parameters, owner)
+    for name, value in parameters.items():
         if isinstance(value, np.random.RandomState):
             # The one that an online learner uses is saved anyway.
             shared = value is getattr(learner, "_random", None)
