@@ -23,7 +23,7 @@ from samewise.learners.neighbors.rbs import RBS
 from samewise.learners.neighbors.sila import SiLA
 from samewise.learners.neighbors.srbs import SRBS
 from samewise.learners.online.gcosla import GCosLA
-from samewise.search.margins import margins
+from samewise.search import margins
 
 LOOKS, CURVES, FIGURE = "looks.csv", "rapidity.csv", "figure_5_7.png"
 EPOCHS = tuple(2**i for i in range(8))

@@ -13,7 +13,7 @@ from samewise import KNNClassifier, NormalizedBilinear
 from samewise.exceptions import DegenerateInputError, InvalidInputError, SamewiseWarning
 from samewise.learners.neighbors.rbs import RBS
 from samewise.learners.neighbors.srbs import SRBS
-from samewise.search.margins import margins
+from samewise.search import margins
 from tests.reference import relief as reference
 
 # scikit-learn's data for these have zero rows, which have no cosine and are refused.

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from samewise import Bilinear, GeneralizedCosine, KNNClassifier, Mahalanobis, NormalizedBilinear
 from samewise.exceptions import InvalidInputError
+from samewise.search import margins
 from samewise.search.hits import hits_and_misses
-from samewise.search.margins import margins
 from tests.reference import relief as reference
 
 

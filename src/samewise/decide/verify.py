@@ -15,7 +15,7 @@ from samewise.decide.metric_source import fitted_clone
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.kernels.pairwise import row_slices
-from samewise.scores.pairs import Criterion, choose_threshold, roc, verification_error
+from samewise.scores.verification import Criterion, choose_threshold, roc, verification_error
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_members
 

@@ -12,13 +12,6 @@ from samewise.scores.filtering_scores import (
     linear_utility,
     scaled_utility,
 )
-from samewise.scores.pairs import (
-    Roc,
-    balanced_error,
-    choose_threshold,
-    roc,
-    verification_error,
-)
 from samewise.scores.ranking import (
     RetrievalScores,
     average_precision,
@@ -35,6 +28,13 @@ from samewise.scores.significance import (
     holm,
     holm_pairwise,
     s_test,
+)
+from samewise.scores.verification import (
+    Roc,
+    balanced_error,
+    choose_threshold,
+    roc,
+    verification_error,
 )
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samewise.search.class_index import ClassIndex
+from samewise.search.class_margins import margins
 from samewise.search.index import Index
-from samewise.search.margins import margins
 
 __all__ = ["ClassIndex", "Index", "margins"]

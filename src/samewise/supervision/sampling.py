@@ -171,13 +171,8 @@ def draw_pairs(
     _check_count(n_pairs, "n_pairs")
     if strategy == "nearest":
         left, right = nearest_pairs(X, codes, n_neighbors, form)
-        if order is not None:
-            sequence = np.argsort(np.argsort(order)[left], kind="stable")
-            left, right = left[sequence], right[sequence]
-        if n_pairs is not None and n_pairs < len(left):
-            keep = np.sort(rng.choice(len(left), n_pairs, replace=False))
-            left, right = left[keep], right[keep]
-        return left, right
+        chosen = _chosen_pairs(rng, left, order, n_pairs)
+        return left[chosen], right[chosen]
     if strategy not in ("balanced", "random"):
         raise InvalidInputError(
             "The strategy must be 'balanced', 'random' or 'nearest'. Got " + repr(strategy) + "."
@@ -201,16 +196,28 @@ def draw_pairs(
             SamewiseWarning,
             stacklevel=3,
         )
-    left, right = np.concatenate(
-        [
-            find(distinct(rng, total, count))
-            for find, total, count in (
-                (classes.similar, classes.n_similar, counts[0]),
-                (classes.dissimilar, classes.n_dissimilar, counts[1]),
-            )
-        ],
-        axis=1,
-    )
+    return _mixed_pairs(rng, classes, *counts)
+
+
+def _chosen_pairs(
+    rng: np.random.RandomState, left: Indices, order: Indices | None, n_pairs: int | None
+) -> Indices:
+    """Which pairs are kept, in the given order of their first members."""
+    chosen = np.arange(len(left))
+    if order is not None:
+        chosen = np.argsort(np.argsort(order)[left], kind="stable")
+    if n_pairs is not None and n_pairs < len(left):
+        chosen = chosen[np.sort(rng.choice(len(left), n_pairs, replace=False))]
+    return chosen
+
+
+def _mixed_pairs(
+    rng: np.random.RandomState, classes: _Classes, n_similar: int, n_dissimilar: int
+) -> tuple[Indices, Indices]:
+    """So many pairs of both kinds, in random order."""
+    similar = classes.similar(distinct(rng, classes.n_similar, n_similar))
+    dissimilar = classes.dissimilar(distinct(rng, classes.n_dissimilar, n_dissimilar))
+    left, right = np.concatenate([similar, dissimilar], axis=1)
     # A drawn pair has no first and second member: which one stands left is a coin toss.
     swap = rng.randint(0, 2, len(left)).astype(bool)
     left[swap], right[swap] = right[swap], left[swap]

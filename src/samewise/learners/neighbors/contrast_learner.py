@@ -19,7 +19,7 @@ from samewise.kernels.psd import factor
 from samewise.learners.learner import Learner
 from samewise.learners.neighbors.base_similarity import BaseSimilarity, rows_for
 from samewise.learners.neighbors.class_checks import numbered
-from samewise.search.margins import margins
+from samewise.search import margins
 
 __all__ = ["ContrastLearner", "Contrasts"]
 
@@ -71,7 +71,7 @@ class ContrastLearner(Learner, storable=False):
     def margins(self, X: Matrix, y: ArrayLike) -> NDArray[np.float64]:
         """Σ_q s_A(x_i, y_i^q) − s_A(x_i, z_i^q) for each row, targets by the base similarity.
 
-        `samewise.search.margins.margins` gives those under any form.
+        `samewise.search.margins` gives those under any form.
         """
         check_is_fitted(self)
         base = NormalizedBilinear(np.eye(self.n_features_in_), self.normalizer)

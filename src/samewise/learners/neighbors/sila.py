@@ -38,8 +38,7 @@ from samewise.learners.neighbors.class_checks import (
 )
 from samewise.learners.neighbors.voted_perceptron import Run, Voted
 from samewise.learners.per_class import PerClass
-from samewise.search import Index
-from samewise.search.margins import margins
+from samewise.search import Index, margins
 
 __all__ = ["SiLA"]
 
@@ -359,7 +358,7 @@ class SiLA(PerClass, Learner):
     def margins(self, X: Matrix, y: ArrayLike) -> NDArray[np.float64]:
         """Σ_{y∈T} s_A(x, y) − Σ_{z∈B} s_A(x, z) for each row, both found by the base similarity.
 
-        `samewise.search.margins.margins` gives those under any form.
+        `samewise.search.margins` gives those under any form.
         """
         check_is_fitted(self)
         base = NormalizedBilinear(np.eye(self.n_features_in_), self.normalizer)
