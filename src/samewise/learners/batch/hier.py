@@ -39,15 +39,16 @@ class HIER(Batch):
 
     Parameters
     ----------
-    hierarchy : mapping, array of shape (n_classes, n_classes) or None
+    hierarchy : mapping, array of shape (n_classes, n_classes) or None, default=None
         The parent of each node, by name: every label is a leaf, and the root alone has no parent.
         Or S itself, in the order of the sorted labels. None is S = I: only a class itself is
         similar to it.
     C : float, default=1.0
         Inverse strength of the penalty of the logistic regression.
     max_iter : int, default=1000
+        Maximum number of iterations.
     tol : float, default=1e-4
-        Of the logistic regression.
+        Tolerance of the stopping rule. It is that of the logistic regression.
 
     Attributes
     ----------

@@ -64,31 +64,33 @@ class ITML(BatchLearner):
     Parameters
     ----------
     gamma : float, default=1.0
-        γ: how much slack costs. Multiplied by the weight of a pair, where pairs have weights. The
-        larger it is, the more cycles it takes.
-    prior : {"identity", "covariance"}, array of shape (n_features, n_features) or Mahalanobis
+        Cost γ of slack, multiplied by the weight of a pair where pairs have weights. The larger it
+        is, the more iterations it takes.
+    prior : {"identity", "covariance"}, array of shape (d, d) or Mahalanobis, default="identity"
         A₀: the Euclidean distance, the inverse of the covariance, or a positive definite matrix.
         A singular covariance gets a ridge, with a warning.
-    bounds : pair of floats, optional
-        (u, l), on squared distances. By default the 5th and the 95th percentile of the squared
-        distances vᵀA₀v between the rows that occur in the pairs (a thousand different ones, if
-        there are more).
-    n_pairs : int, optional
-        Pairs drawn from labeled examples; unless said, 20c² for c classes, as in the paper.
+    bounds : pair of floats, default=None
+        Bounds (u, l) on squared distances. By default the 5th and the 95th percentile of the
+        squared distances vᵀA₀v between the rows that occur in the pairs (a thousand different ones,
+        if there are more).
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default 20c² for c classes, as in the
+        paper.
     max_iter : int, default=1000
-        Cycles through all pairs.
+        Maximum number of iterations. An iteration is a cycle through all pairs.
     tol : float, default=1e-3
-        Stop when the duality gap is at most tol·loss.
+        Tolerance of the stopping rule. Learning stops when the duality gap is at most tol·loss.
     warm_start : bool, default=False
-        Start from the `duals_` of the fit before, if there are as many pairs, and as long as they
-        give a positive definite A; else from the prior.
+        Whether to start from the result of the previous `fit`. It starts from `duals_`, if there
+        are as many pairs and as long as they give a positive definite A, and otherwise from the
+        prior.
     verbose : bool or int, default=False
-        Print a line now and then, to stderr.
-    callback : callable, optional
-        Called after each cycle with a dict: "iteration", the fields of `history_`, and
-        "components", the present L. If it returns a true value, the run stops.
-    random_state : int, RandomState or None
-        For drawing pairs, the only randomness.
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", the fields of `history_`, and "components", the present L.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

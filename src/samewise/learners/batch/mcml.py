@@ -46,19 +46,20 @@ class MCML(BatchLearner):
 
     Parameters
     ----------
-    init : {"auto", "identity"} or array of shape (any, n_features)
-        Where to start: principal or discriminant directions or a map between the two, whichever
-        has the least loss on a sample, scaled; L = I; or a given L. All lead to the same minimum.
+    init : {"auto", "identity"} or array of shape (any, n_features), default="auto"
+        Where to start. Principal or discriminant directions or a map between the two, whichever has
+        the least loss on a sample, scaled; L = I; or a given L. All lead to the same minimum.
     max_iter : int, default=500
+        Maximum number of iterations.
     tol : float, default=1e-3
-        Stop when `gap_` is at most tol·max(loss, 1).
+        Tolerance of the stopping rule. Learning stops when `gap_` is at most tol·max(loss, 1).
     warm_start : bool, default=False
-        Start from the `components_` of the fit before.
+        Whether to start from the result of the previous `fit`. It starts from `components_`.
     verbose : bool or int, default=False
-        Print a line now and then, to stderr.
-    callback : callable, optional
-        Called after each iteration with a dict: "iteration", the fields of `history_`, and
-        "components", the present L. If it returns a true value, the run stops.
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", the fields of `history_`, and "components", the present L.
 
     Attributes
     ----------

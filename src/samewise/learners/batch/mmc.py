@@ -53,22 +53,25 @@ class MMC(BatchLearner):
     Parameters
     ----------
     structure : {"full", "diagonal"}, default="full"
-        "diagonal" learns one weight for each feature, by Newton's method.
-    n_pairs : int, optional
-        Pairs drawn from labeled examples; unless said, 20 per example and at most 100 000.
+        Kind of matrix to learn; "diagonal" is one weight for each feature. It is learned by
+        Newton's method.
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default 20 per example, and at most
+        100 000.
     max_iter : int, default=500
+        Maximum number of iterations.
     tol : float, default=1e-3
-        Stop when no other A can have an objective larger by more than this part. It can be asked
-        for down to about 1e-7.
+        Tolerance of the stopping rule. Learning stops when no other A can have an objective larger
+        by more than this part. It can be asked for down to about 1e-7.
     warm_start : bool, default=False
-        Start from the `metric_` of the fit before.
+        Whether to start from the result of the previous `fit`. It starts from `metric_`.
     verbose : bool or int, default=False
-        Print a line now and then, to stderr.
-    callback : callable, optional
-        Called after each iteration with a dict: "iteration", the fields of `history_`, and
-        "components", the present L. If it returns a true value, the run stops.
-    random_state : int, RandomState or None
-        For drawing pairs, the only randomness.
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", the fields of `history_`, and "components", the present L.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

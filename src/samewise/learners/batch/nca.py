@@ -77,32 +77,34 @@ class NCA(BatchLearner):
 
     Parameters
     ----------
-    n_components : int, optional
-        Number of rows of L; by default as many as features.
-    init : {"auto", "identity", "pca"} or array of shape (n_components, n_features)
-        Where to start: principal or discriminant directions or a map between the two, whichever
-        has the least loss on a sample; L = I; the leading principal directions; or a given L. Only
-        "auto" sees to the scale, see below.
+    n_components : int, default=None
+        Number of rows of L. By default as many as features.
+    init : {"auto", "identity", "pca"} or array of shape (n_components, n_features), default="auto"
+        Where to start. Principal or discriminant directions or a map between the two, whichever has
+        the least loss on a sample; L = I; the leading principal directions; or a given L. Only
+        "auto" chooses the scale, see below.
     n_init : int from 1 to 3, default=2
         How many of the starts of "auto", the best first, are followed to the end. The map with the
         least loss is kept; with a validation_fraction, the one with the least held-out error.
     max_iter : int, default=200
-        From each start.
+        Maximum number of iterations. They are counted from each start.
     tol : float, default=1e-5
-        Stop when two iterations in a row lower the loss by no more than tol·max(loss, 1).
-    validation_fraction : float in (0, 1), optional
-        Hold out this part of each class, look at its 3-NN error every fifth iteration, stop after
-        three looks without improvement, and keep the best map.
+        Tolerance of the stopping rule. A run stops when two iterations in a row lower the loss by
+        no more than tol·max(loss, 1).
+    validation_fraction : float in (0, 1), default=None
+        Part of the examples to hold out for early stopping. Of each class this part is held out.
+        Its 3-NN error is computed every fifth iteration; learning stops after three evaluations
+        without improvement, and the best map is kept.
     warm_start : bool, default=False
-        Start from the `components_` of the fit before.
+        Whether to start from the result of the previous `fit`. It starts from `components_`.
     verbose : bool or int, default=False
-        Print a line now and then, to stderr.
-    callback : callable, optional
-        Called after each iteration with a dict: "iteration", counted from each start, the fields
-        of `history_`, and "components", the present L. If it returns a true value, no more is
-        learned.
-    random_state : int, RandomState instance or None
-        For the choice of held-out points; nothing else is random.
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", counted from each start, the fields of `history_`, and "components",
+        the present L.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -62,24 +62,28 @@ class SNN(Batch):
     n_hidden : int, default=10
         Number of pairs of hidden units.
     alpha : float, default=1e-4
-        α.
-    n_pairs : int, optional
-        Pairs drawn from labeled examples; unless said, 20 per example and at most 100 000.
+        Weight α of the penalty.
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default 20 per example, and at most
+        100 000.
     max_iter : int, default=500
+        Maximum number of iterations.
     tol : float, default=1e-6
-        Stop when an iteration lowers the loss by no more than tol·max(loss, 1).
-    validation_fraction : float in (0, 1), optional
-        Hold out this part of the pairs, look at their mean squared error every fifth iteration,
-        stop after three looks without improvement, and keep the best network.
+        Tolerance of the stopping rule. Learning stops when an iteration lowers the loss by no more
+        than tol·max(loss, 1).
+    validation_fraction : float in (0, 1), default=None
+        Part of the examples to hold out for early stopping. This part of the pairs is held out. Its
+        mean squared error is computed every fifth iteration; learning stops after three evaluations
+        without improvement, and the best network is kept.
     warm_start : bool, default=False
-        Start from the `metric_` of the fit before.
+        Whether to start from the result of the previous `fit`. It starts from `metric_`.
     verbose : bool or int, default=False
-        Print a line now and then, to stderr.
-    callback : callable, optional
-        Called after each iteration with a dict: "iteration", the fields of `history_`, and
-        "metric", the present form. If it returns a true value, the run stops.
-    random_state : int, RandomState or None
-        For drawing pairs, the choice of those held out, and the start.
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", the fields of `history_`, and "metric", the present form.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -131,9 +131,10 @@ class Covariance(LinearMap):
 
     Parameters
     ----------
-    shrinkage : float in [0, 1], default=0
-        s. A singular S, as with more features than examples, needs it: with s = 0 directions in
-        which the examples do not differ get no weight, with a warning.
+    shrinkage : float in [0, 1], default=0.0
+        Shrinkage s towards a multiple of the identity. A singular S, as with more features than
+        examples, needs it: with s = 0 directions in which the examples do not differ get no weight,
+        with a warning.
 
     Attributes
     ----------
@@ -185,8 +186,8 @@ class PCA(LinearMap):
 
     Parameters
     ----------
-    n_components : int, optional
-        Number of directions, at most min(n − 1, d), which is the default.
+    n_components : int, default=None
+        Number of rows of L. At most min(n − 1, d), which is the default.
     whiten : bool, default=False
         Unit variance in each direction. Directions without variance are left out, with a warning.
 
@@ -263,12 +264,13 @@ class LDA(LinearMap):
 
     Parameters
     ----------
-    n_components : int, optional
-        Number of rows of L, at most min(number of classes − 1, d), which is the default.
-    shrinkage : float in [0, 1] or "auto", default=0
-        s: S_w is replaced by (1 − s) S_w + s tr(S_w)/d I for each class; "auto" chooses s by the
-        Ledoit–Wolf lemma. A singular S_w, as with more features than examples, needs it: with
-        s = 0 directions in which S_w is singular are left out, with a warning.
+    n_components : int, default=None
+        Number of rows of L. At most min(number of classes − 1, d), which is the default.
+    shrinkage : float in [0, 1] or "auto", default=0.0
+        Shrinkage s towards a multiple of the identity. S_w is replaced by (1 − s) S_w + s tr(S_w)/d
+        I for each class; "auto" chooses s by the Ledoit–Wolf lemma. A singular S_w, as with more
+        features than examples, needs it: with s = 0 directions in which S_w is singular are left
+        out, with a warning.
 
     Attributes
     ----------

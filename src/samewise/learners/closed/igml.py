@@ -55,12 +55,12 @@ class IGML(LinearMap):
 
     Parameters
     ----------
-    smoothing : float, default=1
-        λ.
-    shrinkage : float in [0, 1], default=0
-        s: G = XᵀK_D⁻¹X is replaced by (1 − s) G + s tr(G)/d I. G is singular where the examples do
-        not span all dimensions, as with more features than examples: with s = 0 the others get no
-        weight, with a warning.
+    smoothing : float, default=1.0
+        Smoothing λ of the ideal kernel.
+    shrinkage : float in [0, 1], default=0.0
+        Shrinkage s towards a multiple of the identity. G = XᵀK_D⁻¹X is replaced by (1 − s) G + s
+        tr(G)/d I. G is singular where the examples do not span all dimensions, as with more
+        features than examples: with s = 0 the others get no weight, with a warning.
 
     Attributes
     ----------
@@ -138,18 +138,27 @@ class KIGML(KernelBasis):
     ----------
     kernel : str or callable, default="rbf"
         A name of `sklearn.metrics.pairwise.pairwise_kernels`, a callable of two rows, or
-        "precomputed": then X is the kernel matrix between the training points, and later input
-        holds the kernel values of new points with all training points.
-    kernel_params : dict, optional
+        "precomputed". In that case X is the kernel matrix between the training points, and later
+        input holds the kernel values of new points with all training points.
+    kernel_params : dict, default=None
         Keywords for the kernel, such as ``{"gamma": 0.5}``.
-    smoothing : float, default=1
-        λ, as for `IGML`.
+    smoothing : float, default=1.0
+        Smoothing λ of the ideal kernel.
     shrinkage : float in [0, 1], default=0.01
-        s, as for `IGML`: what keeps from learning the labels by heart.
-    n_landmarks, n_directions : int, optional
-        As for `KernelLMNN`.
-    random_state : int, RandomState instance or None
-        For the choice of landmarks.
+        Shrinkage s towards a multiple of the identity. With G = ZᵀK_D⁻¹Z in the r coordinates of
+        kernel PCA, G is replaced by (1 − s) G + s tr(G)/r I, which keeps the labels from being
+        learned by heart.
+    n_landmarks : int, default=None
+        Number s of landmarks. With all n points the span is complete. With fewer, sampled at
+        random, points are replaced by their projections on the span of the landmarks (Nyström's
+        method), which is an approximation of everything that follows. By default all points up to
+        10 000, and 1 000 of more.
+    n_directions : int, default=None
+        How many leading directions of kernel PCA to keep: a second approximation, which saves much
+        time. By default all whose eigenvalue is above 1e-8 of the largest (1e-5 for float32 input)
+        and above the rounding of the kernel's values.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -106,17 +106,19 @@ class RCA(LinearMap, ChunkletLearner):
 
     Parameters
     ----------
-    n_components : int, optional
+    n_components : int, default=None
         Number of rows of L. By default all.
-    shrinkage : float in [0, 1], default=0
-        s. A singular C_w, as from few pairs in many dimensions, needs it. With s = 0 it is chosen
-        small, and directions in which no points differ get no weight; a warning says so.
-    n_chunklets : int, optional
-        How many chunklets to draw from labels. By default each class is one chunklet, as a whole.
+    shrinkage : float in [0, 1], default=0.0
+        Shrinkage s towards a multiple of the identity. A singular C_w, as from few pairs in many
+        dimensions, needs it. With s = 0 it is chosen small, and directions in which no points
+        differ get no weight; a warning says so.
+    n_chunklets : int, default=None
+        Number of chunklets to sample from labels. By default each class is one chunklet, as a
+        whole.
     chunk_size : int, default=2
-        Points in each chunklet that is drawn.
-    random_state : int, RandomState instance or None
-        For the draw.
+        Points in each chunklet that is sampled.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------
@@ -215,19 +217,31 @@ class KRCA(ChunkletLearner, KernelBasis):
     ----------
     kernel : str or callable, default="rbf"
         A name of `sklearn.metrics.pairwise.pairwise_kernels`, a callable of two rows, or
-        "precomputed": then X is the kernel matrix between the training points, and later input
-        holds the kernel values of new points with all training points.
-    kernel_params : dict, optional
+        "precomputed". In that case X is the kernel matrix between the training points, and later
+        input holds the kernel values of new points with all training points.
+    kernel_params : dict, default=None
         Keywords for the kernel, such as ``{"gamma": 0.5}``.
-    n_components : int, optional
-        As for `RCA`; at most the number of directions.
+    n_components : int, default=None
+        Number of rows of L. At most the number of directions, which is the default.
     shrinkage : float in [0, 1], default=0.01
-        As for `RCA`. In nearly as many directions as there are points C_w is singular, whatever
-        the points are.
-    n_landmarks, n_directions : int, optional
-        As for `KernelLMNN`.
-    n_chunklets, chunk_size, random_state
-        As for `RCA`; random numbers choose the landmarks, too.
+        Shrinkage s towards a multiple of the identity. In nearly as many directions as there are
+        points C_w is singular, whatever the points are.
+    n_landmarks : int, default=None
+        Number s of landmarks. With all n points the span is complete. With fewer, sampled at
+        random, points are replaced by their projections on the span of the landmarks (Nyström's
+        method), which is an approximation of everything that follows. By default all points up to
+        10 000, and 1 000 of more.
+    n_directions : int, default=None
+        How many leading directions of kernel PCA to keep: a second approximation, which saves much
+        time. By default all whose eigenvalue is above 1e-8 of the largest (1e-5 for float32 input)
+        and above the rounding of the kernel's values.
+    n_chunklets : int, default=None
+        Number of chunklets to sample from labels. By default each class is one chunklet, as a
+        whole.
+    chunk_size : int, default=2
+        Points in each chunklet that is sampled.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -36,13 +36,14 @@ class RBS(ContrastLearner):
     Parameters
     ----------
     n_neighbors : int, default=1
-        k. In a class of k examples or fewer, an example has all others as targets and as many
-        impostors; alone in its class it takes no part. A warning says so.
+        Number k of neighbors. In a class of k examples or fewer, an example has all others as
+        targets and as many impostors; an example alone in its class takes no part. A warning says
+        so.
     structure : {"full", "diagonal"}, default="full"
-        "diagonal" learns one weight for each feature, the best diagonal A.
+        Kind of matrix to learn; "diagonal" is one weight for each feature.
     normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
-        N, see `NormalizedBilinear`. None is the formula as printed, with N = 1; with "cosine" it is
-        the same formula on rows of unit length.
+        Normalizer N of the similarity, see `NormalizedBilinear`. None is the formula as printed,
+        with N = 1; with "cosine" it is the same formula on rows of unit length.
     psd : bool, default=False
         Keep A ⪰ 0: the symmetric part of Z is projected on the positive semi-definite matrices
         before it is divided by its norm. That is the maximum of M under both conditions.

@@ -56,10 +56,12 @@ class Relief(Learner):
     Parameters
     ----------
     n_neighbors : int, default=1
-        k. In a class of k examples or fewer, an example has all others as hits, and the class gives
-        all its members as misses; an example alone in its class takes no part. A warning says so.
+        Number k of neighbors. In a class of k examples or fewer, an example has all others as hits,
+        and the class gives all its members as misses; an example alone in its class takes no part.
+        A warning says so.
     structure : {"diagonal", "full"}, default="diagonal"
-        Weights, or a symmetric matrix.
+        Kind of matrix to learn; "diagonal" is one weight for each feature. "full" is a symmetric
+        matrix.
     misses : {"each", "any"}, default="each"
         "each": k misses from each other class c, which counts by its part of the other classes,
         P(c)/(1 − P(class of x)), as ReliefF has it. "any": the k nearest of all other classes, as
@@ -73,15 +75,15 @@ class Relief(Learner):
         Whether weights below 0 become 0, and W is projected on the positive semi-definite
         matrices. A distance needs it.
     normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
-        N, for form="similarity".
-    n_draws : int, optional
-        J examples, drawn with replacement. By default each example is taken once.
+        Normalizer N of the similarity, see `NormalizedBilinear`. Only for form="similarity".
+    n_draws : int, default=None
+        Number J of examples, sampled with replacement. By default each example is taken once.
     discrete : "none", or array of feature numbers or of booleans, default="none"
         Features without an order, for which diff is 0 or 1. Only for structure="diagonal". They
         count so in `weights_`; `metric_` still compares values as numbers, which is the same for
         two values. Encode features with more by ones and zeros.
-    random_state : int, RandomState instance or None
-        For the draws.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -68,39 +68,42 @@ class SiLA(PerClass, Learner):
 
     Parameters
     ----------
-    n_neighbors : int
-        k. An example of a class of k members or fewer has as many impostors as it has targets; the
-        only member of a class is passed over. A warning says so.
-    structure : {"full", "symmetric", "diagonal"}
-    normalizer : {"cosine", "dice", "jaccard"}, callable or None
-        N, as in `NormalizedBilinear`.
-    psd : False or "each"
+    n_neighbors : int, default=3
+        Number k of neighbors. An example of a class of k members or fewer has as many impostors as
+        it has targets; the only member of a class is skipped. A warning says so.
+    structure : {"full", "symmetric", "diagonal"}, default="full"
+        Kind of matrix to learn; "diagonal" is one weight for each feature.
+    normalizer : {"cosine", "dice", "jaccard"}, callable or None, default="cosine"
+        Normalizer N of the similarity, see `NormalizedBilinear`.
+    psd : False or "each", default=False
         Whether A ⪰ 0 is restored after each step.
-    impostors : "exact" or int
+    impostors : "exact" or int, default="exact"
         Search all examples of other classes, or only the so many nearest of them under the base
         similarity, which are found once.
-    mode : {"multiclass", "binary"}
+    mode : {"multiclass", "binary"}, default="multiclass"
         One A for all classes, or one for each class against the others (`metrics_`), to decide with
         by `PerClassClassifier`.
-    step : {"perceptron", "pa1", "pa2"}
+    step : {"perceptron", "pa1", "pa2"}, default="perceptron"
         "perceptron": as above. "pa1", "pa2": the step is multiplied by τ = min(C, ℓ/g) or
         ℓ/(g + 1/(2C)), where ℓ > 0 is what the margin lacks to 1 and g is by how much the whole
         step would raise it; then also examples with a positive margin below 1 move A.
-    C : float
-        Aggressiveness of "pa1" and "pa2".
-    average : {"survival", "last", "uniform"}, ("suffix", q) or ("cutoff", c)
-        Which matrices count: each by its rounds, only the last, each once, the last q by their
-        rounds, or each by its rounds beyond c. The sum of the weights is scaled to 1.
-    n_epochs : int
-        How often the examples are shown.
-    shuffle : bool
-        Whether each epoch shows them in a new random order.
-    warm_start : bool
-        Go on from the A, the averages and the counters of the fit before.
-    verbose : bool
+    C : float, default=1.0
+        Aggressiveness: larger allows larger steps. Only for "pa1" and "pa2".
+    average : {"survival", "last", "uniform"}, ("suffix", q) or ("cutoff", c), default="survival"
+        Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
+        each survived; the mean of the last q; the mean of those that survived more than k rounds,
+        weighted by the rounds beyond k. The sum of the weights is scaled to 1.
+    n_epochs : int, default=10
+        How often `fit` goes through the data.
+    shuffle : bool, default=False
+        Whether `fit` takes the data in a new random order on each pass.
+    warm_start : bool, default=False
+        Whether to start from the result of the previous `fit`. It goes on from A, the averages and
+        the counters.
+    verbose : bool, default=False
         Print progress to standard error.
-    random_state : int, RandomState or None
-        For shuffling, the only randomness.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -99,17 +99,20 @@ class SRBS(ContrastLearner):
     Parameters
     ----------
     n_neighbors : int, default=1
-        k, as for `RBS`, also where classes are small.
+        Number k of neighbors. In a class of k examples or fewer, an example has all others as
+        targets and as many impostors; an example alone in its class takes no part. A warning says
+        so.
     beta : float, default=1.0
         β, how sharply a margin counts as positive or negative. It is to be chosen by validation: a
         small β stays near A = I, the base similarity, and a large one moves A until few of these
         margins are negative, while examples that were far before may come near.
     regularization : float, default=1e-3
-        λ.
+        Weight λ of the penalty.
     structure : {"full", "diagonal"}, default="full"
-        "diagonal" learns one weight for each feature.
+        Kind of matrix to learn; "diagonal" is one weight for each feature.
     normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
-        N, see `NormalizedBilinear`. None is the formula as printed.
+        Normalizer N of the similarity, see `NormalizedBilinear`. None is the formula as printed,
+        with N = 1.
     psd : bool, default=False
         Keep A ⪰ 0.
     solver : {"gradient", "lbfgs"}, default="gradient"
@@ -118,16 +121,16 @@ class SRBS(ContrastLearner):
         which need not be a minimum. "lbfgs" goes down to a minimum of the same cost; with `psd`
         over L, A = LᵀL, or over weights bounded by 0. The cost is not convex: minima may differ.
     max_iter : int, default=500
-        Iterations at most; for "gradient" they are the epochs of the thesis.
+        Maximum number of iterations. For "gradient" they are the epochs of the thesis.
     tol : float, default=1e-3
-        "gradient" stops when the entries of A change by no more than this in sum; "lbfgs" when no
-        entry of the gradient, with respect to its variables, exceeds this part of the largest at
-        the start.
+        Tolerance of the stopping rule. "gradient" stops when the entries of A change by no more
+        than this in sum; "lbfgs" when no entry of the gradient, with respect to its variables,
+        exceeds this part of the largest at the start.
     verbose : bool or int, default=False
-        Print a line now and then, to stderr.
-    callback : callable, optional
-        Called after each iteration with a dict: "iteration", "loss", "change", and "matrix", the
-        present A (or its diagonal). If it returns a true value, the run stops.
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", "loss", "change", and "matrix", the present A (or its diagonal).
 
     Attributes
     ----------

@@ -155,9 +155,9 @@ class DiagonalAROMA(AROMA):
 
     Parameters
     ----------
-    r : float
+    r : float, default=1.0
         How noisy a triplet is held to be: the larger, the smaller the steps.
-    margin : float or "auto"
+    margin : float or "auto", default="auto"
         The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
         unit length and W does not start at zero. Similarities of embeddings differ by tenths
         there, and steps towards a margin of 1 would undo what the start is good for; the margin
@@ -165,38 +165,43 @@ class DiagonalAROMA(AROMA):
         their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
         of different rows (of at most 1000). In a stream the first portion settles it, by all
         rows of its matrix. `margin_` says which.
-    init : {"zero", "identity"} or array of shape (n_features, n_item_features)
-        W to start from. From zero, the scale of the scores means nothing; from the identity, the
-        plain dot product is what is improved: for embeddings that are good already.
-    average : {"last", "uniform", "survival"} or ("cutoff", k)
-        Which hypothesis is handed out, see `PassiveAggressive`. (Averages of the last q would need
-        q matrices here.)
-    n_passes : int
-        How often `fit` goes through the triplets.
-    shuffle : bool
-        Whether `fit` shows them in a new random order on each pass.
-    n_triplets : int, optional
-        Triplets drawn from labeled examples; unless said, 20 per example and at most 100 000.
-    rank : int, optional
+    init : {"zero", "identity"} or array of shape (n_features, n_item_features), default="zero"
+        Where to start. W is 0, the identity, or a given matrix. From 0, the scale of the scores
+        means nothing. From the identity, the plain dot product is improved, as suits embeddings
+        that are good already.
+    average : {"last", "uniform", "survival"} or ("cutoff", k), default="last"
+        Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
+        each survived; the mean of the last q; the mean of those that survived more than k rounds,
+        weighted by the rounds beyond k. The mean of the last q is not offered: it would need q
+        matrices here.
+    n_passes : int, default=1
+        How often `fit` goes through the data.
+    shuffle : bool, default=False
+        Whether `fit` takes the data in a new random order on each pass.
+    n_triplets : int, default=None
+        Number of triplets to sample from labeled examples; by default 20 per example and at most
+        100 000.
+    rank : int, default=None
         For large dimensions: learn in the leading `rank` directions of queries and items only
         (singular vectors of the first portion's rows), W = A C Bᵀ. What is learned there is exact;
         what vectors have outside these directions is not seen, so it is an approximation of the
         full W. Memory goes with rank² + rank · (m + n) instead of m · n. `metric_` is then a
         LowRankBilinear. (`metric_.reduce(rank)` instead approximates a W learned in full.)
-    validation_fraction : float, optional
-        Part of the labeled examples that `fit` holds out, class by class, to stop early on.
-    evaluate_every : int, optional
-        With validation examples, how many triplets to learn before the mean average precision
-        among them is looked at again; unless said, a tenth of the triplets.
-    patience : int
-        Looks without a better value after which learning stops. The best state is kept.
-    path : {"auto", "compiled", "blocked", "plain"}
-        How the arithmetic is done. All give the same result; "auto" takes the fastest.
-        There is no blocked form here: "blocked" is "compiled".
-    verbose : bool
+    validation_fraction : float, default=None
+        Part of the examples to hold out for early stopping. Only for labeled examples, of which
+        this part of each class is held out.
+    evaluate_every : int, default=None
+        With validation examples, how many triplets to learn before the mean average precision among
+        them is computed again; by default a tenth of the triplets.
+    patience : int, default=5
+        Evaluations without a better value after which learning stops. The best state is kept.
+    path : {"auto", "compiled", "blocked", "plain"}, default="auto"
+        How the arithmetic is done. All give the same result; "auto" takes the fastest. There is no
+        blocked form here: "blocked" is "compiled".
+    verbose : bool, default=False
         Print progress to standard error.
-    random_state : int, RandomState or None
-        For drawing triplets and shuffling, the only randomness.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------
@@ -301,9 +306,9 @@ class FactoredAROMA(AROMA):
 
     Parameters
     ----------
-    r : float
+    r : float, default=1.0
         How noisy a triplet is held to be: the larger, the smaller the steps.
-    margin : float or "auto"
+    margin : float or "auto", default="auto"
         The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
         unit length and W does not start at zero. Similarities of embeddings differ by tenths
         there, and steps towards a margin of 1 would undo what the start is good for; the margin
@@ -311,41 +316,46 @@ class FactoredAROMA(AROMA):
         their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
         of different rows (of at most 1000). In a stream the first portion settles it, by all
         rows of its matrix. `margin_` says which.
-    init : {"zero", "identity"} or array of shape (n_features, n_item_features)
-        W to start from. From zero, the scale of the scores means nothing; from the identity, the
-        plain dot product is what is improved: for embeddings that are good already.
-    update : {"margin", "mistake"}
+    init : {"zero", "identity"} or array of shape (n_features, n_item_features), default="zero"
+        Where to start. W is 0, the identity, or a given matrix. From 0, the scale of the scores
+        means nothing. From the identity, the plain dot product is improved, as suits embeddings
+        that are good already.
+    update : {"margin", "mistake"}, default="margin"
         "margin": every triplet with a loss moves W. "mistake": only one with qᵀWp ≤ 0 does, and
         W = Λ B Ω with the covariances after the step, B ← B + ℓ / (r + s t) · q pᵀ: the variant
         of the paper's Theorem 2 on the number of mistakes.
-    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k)
-        Which hypothesis is handed out, see `PassiveAggressive`.
-    n_passes : int
-        How often `fit` goes through the triplets.
-    shuffle : bool
-        Whether `fit` shows them in a new random order on each pass.
-    n_triplets : int, optional
-        Triplets drawn from labeled examples; unless said, 20 per example and at most 100 000.
-    rank : int, optional
+    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k), default="last"
+        Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
+        each survived; the mean of the last q; the mean of those that survived more than k rounds,
+        weighted by the rounds beyond k.
+    n_passes : int, default=1
+        How often `fit` goes through the data.
+    shuffle : bool, default=False
+        Whether `fit` takes the data in a new random order on each pass.
+    n_triplets : int, default=None
+        Number of triplets to sample from labeled examples; by default 20 per example and at most
+        100 000.
+    rank : int, default=None
         For large dimensions: learn in the leading `rank` directions of queries and items only
         (singular vectors of the first portion's rows), W = A C Bᵀ. What is learned there is exact;
         what vectors have outside these directions is not seen, so it is an approximation of the
         full W. Memory goes with rank² + rank · (m + n) instead of m · n. `metric_` is then a
         LowRankBilinear. (`metric_.reduce(rank)` instead approximates a W learned in full.)
-    validation_fraction : float, optional
-        Part of the labeled examples that `fit` holds out, class by class, to stop early on.
-    evaluate_every : int, optional
-        With validation examples, how many triplets to learn before the mean average precision
-        among them is looked at again; unless said, a tenth of the triplets.
-    patience : int
-        Looks without a better value after which learning stops. The best state is kept.
-    path : {"auto", "compiled", "blocked", "plain"}
-        How the arithmetic is done. All give the same result; "auto" takes the fastest.
-        With update="mistake" there is no blocked form: "blocked" is "compiled".
-    verbose : bool
+    validation_fraction : float, default=None
+        Part of the examples to hold out for early stopping. Only for labeled examples, of which
+        this part of each class is held out.
+    evaluate_every : int, default=None
+        With validation examples, how many triplets to learn before the mean average precision among
+        them is computed again; by default a tenth of the triplets.
+    patience : int, default=5
+        Evaluations without a better value after which learning stops. The best state is kept.
+    path : {"auto", "compiled", "blocked", "plain"}, default="auto"
+        How the arithmetic is done. All give the same result; "auto" takes the fastest. With
+        update="mistake" there is no blocked form: "blocked" is "compiled".
+    verbose : bool, default=False
         Print progress to standard error.
-    random_state : int, RandomState or None
-        For drawing triplets and shuffling, the only randomness.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

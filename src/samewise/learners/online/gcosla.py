@@ -47,36 +47,39 @@ class GCosLA(PerClass, OnlineLearner):
 
     Parameters
     ----------
-    gamma : float in (0, 1)
-        γ, the margin.
-    beta : float, optional
-        β = γ − γ₁ in (−2, γ], the margin that a step establishes: less than γ, and even negative,
-        where pairs cannot all be satisfied. Unless given, γ.
-    psd : "each", "end" or int
-        When A ⪰ 0 is restored: after each step, at the end, or after so many steps. In between a
-        pair with xᵀAx ≤ 0 has no cosine, and is passed over.
-    update : {"projection", "thesis"}
+    gamma : float in (0, 1), default=0.1
+        Margin γ between the cosines of pairs and the threshold.
+    beta : float, default=None
+        Margin β = γ − γ₁ in (−2, γ] that a step establishes: less than γ, and even negative, where
+        pairs cannot all be satisfied. By default γ.
+    psd : "each", "end" or int, default="each"
+        When positive semi-definiteness is restored. A ⪰ 0 is restored after each step ("each"),
+        after every n steps (a number n of at least 2), or only in the result ("end"). In between, a
+        pair with xᵀAx ≤ 0 has no cosine and is skipped.
+    update : {"projection", "thesis"}, default="projection"
         "projection": as above. "thesis": as printed there, a = (β − y(R xᵀAx' − b))/(R‖x‖²‖x'‖²),
         A ← A + y a S, b ← b + y a, which is no projection: b moves the wrong way.
-    average : {"uniform", "last", "survival"}, ("suffix", q) or ("cutoff", k)
-        Which hypotheses are averaged, see `PassiveAggressive`; ("suffix", q) is the mean of the
-        last q matrices.
-    mode : {"multiclass", "binary"}
+    average : {"uniform", "last", "survival"}, ("suffix", q) or ("cutoff", k), default="uniform"
+        Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
+        each survived; the mean of the last q; the mean of those that survived more than k rounds,
+        weighted by the rounds beyond k.
+    mode : {"multiclass", "binary"}, default="multiclass"
         With labels: one A for all classes, or one for each class against the others (`metrics_`),
         to decide with by `PerClassClassifier`.
-    n_passes : int
-        How often `fit` goes through the pairs.
-    shuffle : bool
-        Whether `fit` shows them in a new random order on each pass.
-    n_neighbors : int
-        With labels, the pairs are those of each example with its so many nearest (by the cosine)
-        of its own class and of the others.
-    n_pairs : int, optional
-        With labels, keep only so many of these pairs, drawn at random.
-    verbose : bool
+    n_passes : int, default=1
+        How often `fit` goes through the data.
+    shuffle : bool, default=False
+        Whether `fit` takes the data in a new random order on each pass.
+    n_neighbors : int, default=5
+        Number k of neighbors. With labels, the pairs are those of each example with its k nearest
+        (by the cosine) of its own class and its k nearest of the others.
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default all pairs of examples with their
+        neighbors.
+    verbose : bool, default=False
         Print progress to standard error.
-    random_state : int, RandomState or None
-        For choosing and shuffling pairs, the only randomness.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -36,18 +36,29 @@ class KernelPOLA(PairLearner):
 
     Parameters
     ----------
-    kernel : str or callable
+    kernel : str or callable, default="rbf"
         A name of `sklearn.metrics.pairwise.pairwise_kernels`, a callable of two rows, or
-        "precomputed": then X is the kernel matrix between the training points, pairs name its rows,
-        and later input holds the kernel values of new points with all training points.
-    kernel_params : dict, optional
+        "precomputed". In that case X is the kernel matrix between the training points, pairs name
+        its rows, and later input holds the kernel values of new points with all training points.
+    kernel_params : dict, default=None
         Keywords for the kernel, such as ``{"gamma": 0.5}``.
-    gamma : float
-        POLA's relaxation γ for the inseparable case (not the kernel's gamma).
-    n_passes, shuffle, tolerance, n_pairs, verbose, random_state
-        As for `PassiveAggressive`.
-    strategy : {"balanced", "random"}
-        How pairs are drawn from labeled examples, see `Pairs.from_labels`.
+    gamma : float, default=0.0
+        Relaxation γ for data that are not separable: larger is more cautious.
+    n_passes : int, default=1
+        How often `fit` goes through the data.
+    shuffle : bool, default=False
+        Whether `fit` takes the data in a new random order on each pass.
+    tolerance : float, default=0.0
+        An update is made only if |τ| ≥ tolerance.
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default 20 per example, and at most
+        100 000.
+    strategy : {"balanced", "random"}, default="balanced"
+        How pairs are sampled from labeled examples, see `Pairs.from_labels`.
+    verbose : bool, default=False
+        Print progress to standard error.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -44,24 +44,26 @@ class LEGO(LinearPairLearner):
     eta : float, default=1.0
         η, the learning rate; it has the unit of 1/D². Multiplied by the weight of a pair, where
         pairs have weights.
-    bounds : pair of floats, optional
-        (u, l), on squared distances, u < l. By default the 5th and the 95th percentile of vᵀAv
-        between the rows that occur in the first portion of pairs (a thousand different ones, if
-        there are more), with the A to start from.
-    init : "identity", array of shape (n_features, n_features) or Mahalanobis
-        A to start from, positive definite.
-    n_passes : int
-        How often `fit` goes through the pairs.
-    shuffle : bool
-        Whether `fit` shows them in a new random order on each pass.
-    n_pairs : int, optional
-        Pairs drawn from labeled examples; unless said, 20 per example and at most 100 000.
-    strategy : {"balanced", "random", "nearest"}
-        How they are drawn, see `Pairs.from_labels`.
-    verbose : bool
+    bounds : pair of floats, default=None
+        Bounds (u, l) on squared distances. It takes u < l. By default the 5th and the 95th
+        percentile of vᵀAv between the rows that occur in the first portion of pairs (a thousand
+        different ones, if there are more), with the A to start from.
+    init : "identity", array of shape (d, d) or Mahalanobis, default="identity"
+        Where to start. A is the identity, a given positive definite matrix, or that of a given
+        form.
+    n_passes : int, default=1
+        How often `fit` goes through the data.
+    shuffle : bool, default=False
+        Whether `fit` takes the data in a new random order on each pass.
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default 20 per example, and at most
+        100 000.
+    strategy : {"balanced", "random", "nearest"}, default="balanced"
+        How pairs are sampled from labeled examples, see `Pairs.from_labels`.
+    verbose : bool, default=False
         Print progress to standard error.
-    random_state : int, RandomState or None
-        For drawing pairs and shuffling, the only randomness.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

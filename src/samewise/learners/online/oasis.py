@@ -38,9 +38,9 @@ class OASIS(TripletLearner):
 
     Parameters
     ----------
-    C : float
-        Aggressiveness.
-    margin : float or "auto"
+    C : float, default=0.1
+        Aggressiveness: larger allows larger steps.
+    margin : float or "auto", default="auto"
         The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
         unit length and W does not start at zero. Similarities of embeddings differ by tenths
         there, and steps towards a margin of 1 would undo what the start is good for; the margin
@@ -48,40 +48,45 @@ class OASIS(TripletLearner):
         their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
         of different rows (of at most 1000). In a stream the first portion settles it, by all
         rows of its matrix. `margin_` says which.
-    init : {"identity", "zero"} or array of shape (n_features, n_item_features)
-        W to start from. The identity is the plain dot product.
-    symmetric : bool
-        Hand out (W + Wᵀ)/2.
-    psd : "end", int or None
-        W ⪰ 0 (of the symmetric part) in what is handed out; with a number of at least 2, also
-        after every so many updates.
-    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k)
-        Which hypothesis is handed out, see `PassiveAggressive`.
-    n_passes : int
-        How often `fit` goes through the triplets.
-    shuffle : bool
-        Whether `fit` shows them in a new random order on each pass.
-    n_triplets : int, optional
-        Triplets drawn from labeled examples; unless said, 20 per example and at most 100 000.
-    rank : int, optional
+    init : {"identity", "zero"} or array of shape (n_features, n_item_features), default="identity"
+        Where to start. W is the identity, which is the plain dot product, 0, or a given matrix.
+    symmetric : bool, default=False
+        Whether the result is (W + Wᵀ)/2.
+    psd : "end", int or None, default=None
+        When positive semi-definiteness is restored. The symmetric part of W is made positive
+        semi-definite only in the result ("end"), also after every n updates (a number n of at least
+        2), or never (None).
+    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k), default="last"
+        Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
+        each survived; the mean of the last q; the mean of those that survived more than k rounds,
+        weighted by the rounds beyond k.
+    n_passes : int, default=1
+        How often `fit` goes through the data.
+    shuffle : bool, default=False
+        Whether `fit` takes the data in a new random order on each pass.
+    n_triplets : int, default=None
+        Number of triplets to sample from labeled examples; by default 20 per example and at most
+        100 000.
+    rank : int, default=None
         For large dimensions: learn in the leading `rank` directions of queries and items only
         (singular vectors of the first portion's rows), W = A C Bᵀ. What is learned there is exact;
         what vectors have outside these directions is not seen, so it is an approximation of the
         full W. Memory goes with rank² + rank · (m + n) instead of m · n. `metric_` is then a
         LowRankBilinear. (`metric_.reduce(rank)` instead approximates a W learned in full.)
-    validation_fraction : float, optional
-        Part of the labeled examples that `fit` holds out, class by class, to stop early on.
-    evaluate_every : int, optional
-        With validation examples, how many triplets to learn before the mean average precision
-        among them is looked at again; unless said, a tenth of the triplets.
-    patience : int
-        Looks without a better value after which learning stops. The best state is kept.
-    path : {"auto", "compiled", "blocked", "plain"}
+    validation_fraction : float, default=None
+        Part of the examples to hold out for early stopping. Only for labeled examples, of which
+        this part of each class is held out.
+    evaluate_every : int, default=None
+        With validation examples, how many triplets to learn before the mean average precision among
+        them is computed again; by default a tenth of the triplets.
+    patience : int, default=5
+        Evaluations without a better value after which learning stops. The best state is kept.
+    path : {"auto", "compiled", "blocked", "plain"}, default="auto"
         How the arithmetic is done. All give the same result; "auto" takes the fastest.
-    verbose : bool
+    verbose : bool, default=False
         Print progress to standard error.
-    random_state : int, RandomState or None
-        For drawing triplets and shuffling, the only randomness.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

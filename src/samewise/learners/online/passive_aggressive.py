@@ -36,35 +36,37 @@ class PassiveAggressive(LinearPairLearner):
 
     Parameters
     ----------
-    rule : {"pa", "pa1", "pa2", "pals"}
-    C : float
-        Aggressiveness. Not used by "pa".
-    psd : {"each", "end"} or int
-        When M ⪰ 0 and b ≥ 1 are restored: after each update, never while learning, or after
-        every so many updates.
-    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k)
-        Which hypothesis is handed out: the last one; the mean of all; the mean weighted by the
-        rounds each survived; the mean of the last q; the mean of those that survived more than k
-        rounds, weighted by the rounds beyond k.
-    tolerance : float
+    rule : {"pa", "pa1", "pa2", "pals"}, default="pa1"
+        How far a pair moves the matrix, see above.
+    C : float, default=1.0
+        Aggressiveness: larger allows larger steps. Not used by "pa".
+    psd : {"each", "end"} or int, default="each"
+        When positive semi-definiteness is restored. M ⪰ 0 and b ≥ 1 are restored after each update
+        ("each"), after every n updates (a number n of at least 2), or only in the result ("end").
+    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k), default="last"
+        Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
+        each survived; the mean of the last q; the mean of those that survived more than k rounds,
+        weighted by the rounds beyond k.
+    tolerance : float, default=0.0
         An update is made only if |τ| ≥ tolerance.
-    n_passes : int
-        How often `fit` goes through the pairs.
-    shuffle : bool
-        Whether `fit` shows them in a new random order on each pass.
-    init : {"zero", "identity"}, array of shape (n_features, n_features) or Mahalanobis
-        M to start from.
-    n_pairs : int, optional
-        Pairs drawn from labeled examples; unless said, 20 per example and at most 100 000.
-    strategy : {"balanced", "random", "nearest"}
-        How they are drawn, see `Pairs.from_labels`.
-    path : {"auto", "compiled", "blocked", "plain"}
+    n_passes : int, default=1
+        How often `fit` goes through the data.
+    shuffle : bool, default=False
+        Whether `fit` takes the data in a new random order on each pass.
+    init : {"zero", "identity"}, array of shape (d, d) or Mahalanobis, default="zero"
+        Where to start. M is 0, the identity, a given matrix, or that of a given form.
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default 20 per example, and at most
+        100 000.
+    strategy : {"balanced", "random", "nearest"}, default="balanced"
+        How pairs are sampled from labeled examples, see `Pairs.from_labels`.
+    path : {"auto", "compiled", "blocked", "plain"}, default="auto"
         How the arithmetic is done. All give the same result; "auto" takes the fastest. With
         psd="each", "compiled" and "blocked" are the same.
-    verbose : bool
+    verbose : bool, default=False
         Print progress to standard error.
-    random_state : int, RandomState or None
-        For drawing pairs and shuffling, the only randomness.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -42,14 +42,36 @@ class POLA(LinearPairLearner):
 
     Parameters
     ----------
-    gamma : float
-        γ, the relaxation for the inseparable case: larger is more cautious.
-    epsilon : float, optional
-        Batch mode: `fit` repeats its passes until no pair has a loss above it.
-    max_passes : int
-        Most passes in batch mode; a warning says when they did not suffice.
-    average, tolerance, n_passes, shuffle, init, n_pairs, strategy, path, verbose, random_state
-        As for `PassiveAggressive`. `n_passes` counts where epsilon is None.
+    gamma : float, default=0.0
+        Relaxation γ for data that are not separable: larger is more cautious.
+    epsilon : float, default=None
+        In batch mode, `fit` repeats its passes until no pair has a loss above it. By default `fit`
+        makes `n_passes` passes.
+    max_passes : int, default=1000
+        Maximum number of passes in batch mode; a warning says if they did not suffice.
+    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k), default="last"
+        Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
+        each survived; the mean of the last q; the mean of those that survived more than k rounds,
+        weighted by the rounds beyond k.
+    tolerance : float, default=0.0
+        An update is made only if |τ| ≥ tolerance.
+    n_passes : int, default=1
+        How often `fit` goes through the data.
+    shuffle : bool, default=False
+        Whether `fit` takes the data in a new random order on each pass.
+    init : {"zero", "identity"}, array of shape (d, d) or Mahalanobis, default="zero"
+        Where to start. M is 0, the identity, a given matrix, or that of a given form.
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default 20 per example, and at most
+        100 000.
+    strategy : {"balanced", "random", "nearest"}, default="balanced"
+        How pairs are sampled from labeled examples, see `Pairs.from_labels`.
+    path : {"auto", "compiled", "blocked", "plain"}, default="auto"
+        How the arithmetic is done. All give the same result; "auto" takes the fastest.
+    verbose : bool, default=False
+        Print progress to standard error.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -55,51 +55,54 @@ class LMNN(BatchLearner):
     Parameters
     ----------
     n_neighbors : int, default=3
-        k. In a class of k points or fewer, each point has all others as targets.
+        Number k of neighbors. In a class of k points or fewer, each point has all others as
+        targets.
     push_weight : float in [0, 1], default=0.5
-        μ.
-    n_components : int, optional
+        Weight μ of the push terms; 1 − μ is that of the pull terms.
+    n_components : int, default=None
         Number of rows of L. By default L is square, or has as many rows as the points span where
         there are no more points than features. A square L is cut down by
         ``metric_.reduce(n_components)``.
     n_passes : int, default=1
-        In each further pass the targets are found under the distance of the pass before, from
-        which it starts.
+        How often targets are searched. In each further pass the targets are found under the
+        distance of the pass before, from which it starts.
     solver : {"L", "M"}, default="L"
         "L" minimizes over L by L-BFGS, which is fast; the problem is not convex, but starts from
         anywhere were seen to end at the same loss. "M" finds the minimum of the convex problem over
         M = LᵀL ⪰ 0 and proves it by a duality gap; it takes many more iterations.
-    targets : array of shape (n, k), optional
+    targets : array of shape (n, k), default=None
         The target neighbors of each point, as row numbers of X; −1 for none. By default the k
         nearest of the same class in Euclidean distance, ties to the smaller row number.
-    init : {"auto", "identity", "pca"} or array of shape (n_components, n_features)
-        Where to start: a scaled map that looks best on a sample, L = I, the leading principal
+    init : {"auto", "identity", "pca"} or array of shape (n_components, n_features), default="auto"
+        Where to start. A scaled map that looks best on a sample, L = I, the leading principal
         directions, or a given L.
     hinge : {"linear", "squared"}, default="linear"
         "squared" has [·]₊² in the place of [·]₊, a different loss.
-    max_anchors : int, optional
+    max_anchors : int, default=None
         Sum the loss only over so many points i, times n over their number; j and l are still
-        searched among all points. The points are drawn by lot, from each class in proportion, so
-        the expectation is the loss over all. For data sets too large for all pairs: the time for
-        a search grows with max_anchors · n. By default, and where there are no more points, all
-        are taken.
+        searched among all points. The points are sampled at random, from each class in proportion,
+        so the expectation is the loss over all. For data sets too large for all pairs: the time for
+        a search grows with max_anchors · n. By default, and where there are no more points, all are
+        taken.
     max_iter : int, default=500
-        Iterations of a pass.
+        Maximum number of iterations. They are counted anew after each search of targets.
     tol : float, default=2e-4
-        Solver "L" stops when two iterations in a row lower the loss by no more than tol·loss; "M"
-        when the duality gap is at most tol·loss, which can be asked for down to about 1e-5.
-    validation_fraction : float in (0, 1), optional
-        Hold out this part of each class, look at its k-NN error every fifth iteration, stop after
-        three looks without improvement, and keep the best map.
+        Tolerance of the stopping rule. Solver "L" stops when two iterations in a row lower the loss
+        by no more than tol·loss; "M" when the duality gap is at most tol·loss, which can be asked
+        for down to about 1e-5.
+    validation_fraction : float in (0, 1), default=None
+        Part of the examples to hold out for early stopping. Of each class this part is held out.
+        Its k-NN error is computed every fifth iteration; learning stops after three evaluations
+        without improvement, and the best map is kept.
     warm_start : bool, default=False
-        Start from the `components_` of the fit before.
+        Whether to start from the result of the previous `fit`. It starts from `components_`.
     verbose : bool or int, default=False
-        Print a line now and then, to stderr.
-    callback : callable, optional
-        Called after each iteration with a dict: "iteration", the fields of `history_`, and
-        "components", the present L. If it returns a true value, the run stops.
-    random_state : int, RandomState instance or None
-        For the choice of held-out points and of anchors; nothing else is random.
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", the fields of `history_`, and "components", the present L.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -135,33 +135,60 @@ class KernelLMNN(KernelBasis):
     ----------
     kernel : str or callable, default="rbf"
         A name of `sklearn.metrics.pairwise.pairwise_kernels`, a callable of two rows, or
-        "precomputed": then X is the kernel matrix between the training points, and later input
-        holds the kernel values of new points with all training points.
-    kernel_params : dict, optional
+        "precomputed". In that case X is the kernel matrix between the training points, and later
+        input holds the kernel values of new points with all training points.
+    kernel_params : dict, default=None
         Keywords for the kernel, such as ``{"gamma": 0.5}``.
-    n_landmarks : int, optional
-        s. With all n points the span is complete. With fewer, drawn at random, points are replaced
-        by their projections on the span of the landmarks (Nyström's method): an approximation,
-        also of the distances by which targets are found and of the loss. By default all points up
-        to 10 000, and 1 000 of more.
-    n_directions : int, optional
+    n_landmarks : int, default=None
+        Number s of landmarks. With all n points the span is complete. With fewer, sampled at
+        random, points are replaced by their projections on the span of the landmarks (Nyström's
+        method), which is an approximation of everything that follows. By default all points up to
+        10 000, and 1 000 of more.
+    n_directions : int, default=None
         How many leading directions of kernel PCA to keep: a second approximation, which saves much
-        time. By default all whose eigenvalue is above 1e-8 of the largest (1e-5 for float32
-        input) and above the rounding of the kernel's values.
-    n_components : int, optional
-        Number of rows of L, at most the number of directions. By default that number, up to 256.
+        time. By default all whose eigenvalue is above 1e-8 of the largest (1e-5 for float32 input)
+        and above the rounding of the kernel's values.
+    n_components : int, default=None
+        Number of rows of L. At most the number of directions. By default that number, up to 256.
         With solver "M", L is square.
-    n_neighbors, push_weight, n_passes, solver, hinge, max_iter, tol, validation_fraction, verbose
-        As for `LMNN`. Held-out points are not learned from, but may be landmarks.
-    targets : array of shape (n, k), optional
-        As for `LMNN`; by default the k nearest of the same class in feature space, by
-        k(x, x) − 2 k(x, x′) + k(x′, x′).
+    n_neighbors : int, default=3
+        Number k of neighbors. In a class of k points or fewer, each point has all others as
+        targets.
+    push_weight : float in [0, 1], default=0.5
+        Weight μ of the push terms; 1 − μ is that of the pull terms.
+    n_passes : int, default=1
+        How often targets are searched. In each further pass the targets are found under the
+        distance of the pass before, from which it starts.
+    solver : {"L", "M"}, default="L"
+        "L" minimizes over L by L-BFGS, which is fast; the problem is not convex, but starts from
+        anywhere were seen to end at the same loss. "M" finds the minimum of the convex problem over
+        M = LᵀL ⪰ 0 and proves it by a duality gap; it takes many more iterations.
+    targets : array of shape (n, k), default=None
+        The target neighbors of each point, as row numbers of X; −1 for none. By default the k
+        nearest of the same class in feature space, by k(x, x) − 2 k(x, x′) + k(x′, x′).
+    hinge : {"linear", "squared"}, default="linear"
+        "squared" has [·]₊² in the place of [·]₊, a different loss.
+    max_iter : int, default=500
+        Maximum number of iterations. They are counted anew after each search of targets.
+    tol : float, default=2e-4
+        Tolerance of the stopping rule. Solver "L" stops when two iterations in a row lower the loss
+        by no more than tol·loss; "M" when the duality gap is at most tol·loss, which can be asked
+        for down to about 1e-5.
+    validation_fraction : float in (0, 1), default=None
+        Part of the examples to hold out for early stopping. Of each class this part is held out.
+        Its k-NN error is computed every fifth iteration; learning stops after three evaluations
+        without improvement, and the best map is kept. Points that are held out may still be
+        landmarks.
     warm_start : bool, default=False
-        Start from the `metric_` of the fit before, restricted to the span of the landmarks.
-    callback : callable, optional
-        As for `LMNN`; "components" is the present C.
-    random_state : int, RandomState instance or None
-        For the choice of landmarks, and of held-out points.
+        Whether to start from the result of the previous `fit`. It starts from `metric_`, restricted
+        to the span of the landmarks.
+    verbose : bool or int, default=False
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", the fields of `history_`, and "components", the present C.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------

@@ -66,34 +66,39 @@ class MultiMetricLMNN(Batch):
     Parameters
     ----------
     n_neighbors : int, default=3
-        k. In a class of k points or fewer, each point has all others as targets.
+        Number k of neighbors. In a class of k points or fewer, each point has all others as
+        targets.
     push_weight : float in [0, 1], default=0.5
-        μ.
-    n_clusters : int, optional
+        Weight μ of the push terms; 1 − μ is that of the pull terms.
+    n_clusters : int, default=None
         Number of groups, found by k-means. By default every class is a group.
-    n_components : int, optional
-        Number of rows of each L_g. By default they are square, or have as many rows as the points
-        span where there are no more points than features.
-    init : "auto", LMNN, or array of shape (r, d) or (n_groups, r, d)
-        Where to start: "auto" learns a single metric first. An `LMNN` that is fitted gives its
+    n_components : int, default=None
+        Number of rows of L. It is that of each L_g. By default they are square, or have as many
+        rows as the points span where there are no more points than features.
+    init : "auto", LMNN, or array of shape (r, d) or (n_groups, r, d), default="auto"
+        Where to start. "auto" learns a single metric first. An `LMNN` that is fitted gives its
         metric; one that is not is fitted on the points that are not held out. Or a given map for
         all groups, or for each.
     max_iter : int, default=500
-        Iterations, of the single metric and then of the others.
+        Maximum number of iterations. They are counted for the single metric, and again for the
+        others.
     tol : float, default=2e-4
-        The solver stops when two iterations in a row lower the loss by no more than tol·loss.
+        Tolerance of the stopping rule. Learning stops when two iterations in a row lower the loss
+        by no more than tol·loss.
     validation_fraction : float in (0, 1) or None, default=0.3
-        Hold out this part of each class, look at its k-NN error at the start and every fifth
-        iteration, stop after three looks without improvement, and keep the best maps.
+        Part of the examples to hold out for early stopping. Of each class this part is held out.
+        Its k-NN error is computed at the start and every fifth iteration; learning stops after
+        three evaluations without improvement, and the best set of maps is kept.
     warm_start : bool, default=False
-        Start from the `components_` of the fit before, with its groups.
+        Whether to start from the result of the previous `fit`. It starts from `components_`, with
+        its groups.
     verbose : bool or int, default=False
-        Print a line now and then, to stderr.
-    callback : callable, optional
-        Called after each iteration with a dict: "iteration", the fields of `history_`, and
-        "components", the present map or maps. If it returns a true value, the run stops.
-    random_state : int, RandomState instance or None
-        For the choice of the held-out points and for k-means.
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", the fields of `history_`, and "components", the present map or maps.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------
