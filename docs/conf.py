@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 import samewise
+from samewise.catalog import LEARNERS
 
 project = "samewise"
 author = "the samewise authors"
@@ -90,7 +91,27 @@ def skip_foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: 
     return None
 
 
+def with_learners(text: str) -> str:
+    """A page in which "@learners FAMILY [SUPERVISION]" stands for the learners of the catalog."""
+
+    def listed(match: re.Match[str]) -> str:
+        found = [
+            entry.name
+            for entry in LEARNERS
+            if entry.family == match[2] and (match[3] is None or entry.learns_from[0] == match[3])
+        ]
+        return "\n".join(match[1] + name for name in found)
+
+    return re.sub(r"^( *)@learners (\w+)(?: (\w+))?$", listed, text, flags=re.MULTILINE)
+
+
+def fill_in_learners(app: Any, name: str, source: list[str]) -> None:
+    """Fill in a page's learners, in place."""
+    source[0] = with_learners(source[0])
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", plain_to_rst, priority=400)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("source-read", fill_in_learners)

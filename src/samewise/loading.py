@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Any
 
-import samewise
+from samewise.catalog import WHERE
 from samewise.files import container
 from samewise.files.storable import made
 
@@ -43,8 +44,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     content = container.read(path)
     # Whatever a file may hold is a public name: importing that makes its class known.
-    if content.kind in samewise.__all__:
-        kind = getattr(samewise, content.kind)
+    if content.kind in WHERE:
+        kind = getattr(import_module(WHERE[content.kind]), content.kind)
         if kind.__module__.startswith("samewise.filtering"):
             from samewise.filtering.filter_files import filter_of
 

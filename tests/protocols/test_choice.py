@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from samewise.catalog import BY_COMMAND
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Bilinear, Mahalanobis, MultiMetric
 from samewise.protocols import (
-    LEARNERS,
     choose_learner,
     compare,
     comparison,
@@ -22,7 +22,7 @@ from samewise.protocols import (
 from samewise.protocols.choice import GRIDS
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", BY_COMMAND)
 @pytest.mark.filterwarnings("ignore")
 def test_every_learner_learns_with_its_defaults(name, labeled):
     learner = make_learner(name, random_state=0).fit(*labeled)
@@ -89,7 +89,7 @@ def test_the_better_of_euclidean_and_cosine_says_what_is_tried():
 def test_the_least_error_wins_and_then_the_simplest(labeled):
     choice = choose_learner(*labeled)
     least = min(trial.error for trial in choice.table)
-    order = list(LEARNERS)
+    order = list(BY_COMMAND)
     best = [trial.name for trial in choice.table if trial.error == least]
     assert choice.name == min(best, key=order.index)
     assert type(choice.learner) is type(make_learner(choice.name))

@@ -1,8 +1,8 @@
 """Products of sparse rows, one term after the other: the same bits in whatever blocks they come.
 
-Rows are three arrays as in CSR, in one tuple: indptr (int64), indices (int32, ascending in each row)
-and data (float64). Every sum goes through the terms in ascending order, so that a product is the same
-number whether a row is compared alone or among others.
+Rows are three arrays as in CSR, in one tuple: indptr (int64), indices (int32, ascending in each
+row) and data (float64). Every sum goes through the terms in ascending order, so that a product is
+the same number whether a row is compared alone or among others.
 """
 
 from __future__ import annotations

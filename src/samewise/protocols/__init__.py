@@ -1,7 +1,6 @@
 """How learners are chosen, tuned and judged, and what they learned."""
 
 from samewise.protocols.choice import (
-    LEARNERS,
     Choice,
     Trial,
     choose_learner,
@@ -24,7 +23,6 @@ from samewise.protocols.scaling import mean_and_scale, standardization
 from samewise.protocols.tune import TunedC, neighbor_accuracies, tune_C
 
 __all__ = [
-    "LEARNERS",
     "Choice",
     "Compared",
     "Gain",

@@ -12,94 +12,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import ParameterGrid
 
+from samewise import learners
 from samewise._typing import Matrix
+from samewise.catalog import BY_COMMAND
 from samewise.exceptions import InvalidInputError
-from samewise.learners import (
-    ITML,
-    LDA,
-    LMNN,
-    MCML,
-    MMC,
-    NCA,
-    OASIS,
-    PCA,
-    POLA,
-    RBS,
-    RCA,
-    SRBS,
-    Cosine,
-    Covariance,
-    DiagonalAROMA,
-    Euclidean,
-    FactoredAROMA,
-    GCosLA,
-    MultiMetricLMNN,
-    PassiveAggressive,
-    Relief,
-    SiLA,
-)
 from samewise.protocols.evaluation import knn_correct
 from samewise.protocols.parts import Parts, learn_and_judge
 from samewise.protocols.reduction import reduction_for
 from samewise.scores import s_test
 
 __all__ = [
-    "LEARNERS",
     "Choice",
     "Trial",
     "choose_learner",
     "make_learner",
     "tune_learner",
 ]
-
-LEARNERS: dict[str, Callable[[], Any]] = {
-    "euclidean": Euclidean,
-    "cosine": Cosine,
-    "relief": Relief,
-    "pca": PCA,
-    "covariance": lambda: Covariance(shrinkage=0.1),
-    "lda": lambda: LDA(shrinkage=0.1),
-    "rca": lambda: RCA(shrinkage=0.1),
-    "rbs": RBS,
-    "srbs": SRBS,
-    "pa": PassiveAggressive,
-    "pola": POLA,
-    "gcosla": GCosLA,
-    "oasis": lambda: OASIS(average="uniform"),
-    "d-aroma": lambda: DiagonalAROMA(init="identity", average="survival"),
-    "f-aroma": lambda: FactoredAROMA(init="identity", average="survival"),
-    "sila": lambda: SiLA(n_epochs=3),
-    "itml": ITML,
-    "mmc": MMC,
-    "lmnn": LMNN,
-    "multi-lmnn": MultiMetricLMNN,
-    "nca": lambda: NCA(max_iter=50),
-    "mcml": lambda: MCML(max_iter=50),
-}
-"""Every learner that `make_learner` knows, from simple to costly, each with the start, shrinkage
-and number of iterations that are safe on most data; parameters override them."""
-
-GRIDS: dict[str, dict[str, list[Any]]] = {
-    "relief": {"n_neighbors": [1, 5, 10]},
-    "pca": {"whiten": [False, True]},
-    "covariance": {"shrinkage": [0.0, 0.1, 0.5]},
-    "lda": {"shrinkage": [0.0, 0.1, 0.5]},
-    "rca": {"shrinkage": [0.0, 0.1, 0.5]},
-    "rbs": {"n_neighbors": [1, 3, 5]},
-    "srbs": {"n_neighbors": [1, 3], "beta": [1.0, 5.0]},
-    "pa": {"C": [0.01, 0.1, 1.0, 10.0]},
-    "pola": {"gamma": [0.0, 0.1, 1.0]},
-    "gcosla": {"gamma": [0.01, 0.1, 0.5]},
-    "oasis": {"C": [0.001, 0.01, 0.1]},
-    "d-aroma": {"r": [0.1, 1.0, 10.0]},
-    "f-aroma": {"r": [0.1, 1.0, 10.0]},
-    "sila": {"n_epochs": [1, 3, 10]},
-    "itml": {"gamma": [0.1, 1.0, 10.0]},
-    "mmc": {"structure": ["diagonal", "full"]},
-    "lmnn": {"n_neighbors": [1, 3], "push_weight": [0.2, 0.5]},
-    "multi-lmnn": {"n_neighbors": [1, 3]},
-}
-"""What `tune_learner` tries; learners without a line here have nothing that is worth trying."""
 
 _DISTANCES, _COSINES = ("lda", "lmnn"), ("gcosla", "sila")
 
@@ -166,7 +94,7 @@ def make_learner(
     Parameters
     ----------
     name : str
-        One of `LEARNERS`.
+        One of those in `samewise.catalog.BY_COMMAND`.
     params : dict, optional
         Parameters to set.
     random_state : int, RandomState instance or None
@@ -183,13 +111,14 @@ def make_learner(
     >>> make_learner("lmnn", {"n_neighbors": 1})
     LMNN(n_neighbors=1)
     """
-    if name not in LEARNERS:
-        near = difflib.get_close_matches(name.lower(), LEARNERS, n=1)
+    if name not in BY_COMMAND:
+        near = difflib.get_close_matches(name.lower(), BY_COMMAND, n=1)
         raise InvalidInputError(
             f"There is no learner {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
-            f"There are {', '.join(LEARNERS)}."
+            f"There are {', '.join(BY_COMMAND)}."
         )
-    learner = LEARNERS[name]()
+    entry = BY_COMMAND[name]
+    learner = getattr(learners, entry.name)(**entry.settings)
     known = learner.get_params()
     for key in params or {}:
         if key not in known:
@@ -303,13 +232,13 @@ def tune_learner(
     Parameters
     ----------
     name : str
-        One of `LEARNERS`.
+        One of those in `samewise.catalog.BY_COMMAND`.
     X : array or CSR matrix of shape (n, d)
     y : array of shape (n,)
     params : dict, optional
         Parameters that are set for all; they are not varied.
     grid : dict of lists, optional
-        Values to try; those of `GRIDS` unless given.
+        Values to try; by default those of `samewise.catalog`.
     validation, max_rows, random_state, watch
         As for `choose_learner`.
 
@@ -330,7 +259,7 @@ def tune_learner(
     default = make_learner(name, fixed).get_params()
     grid = {
         key: list(values)
-        for key, values in (GRIDS.get(name, {}) if grid is None else grid).items()
+        for key, values in (BY_COMMAND[name].grid if grid is None else grid).items()
         if key not in fixed
     }
     candidates = list(ParameterGrid(grid))
@@ -375,7 +304,7 @@ def _best(table: list[Trial], what: str) -> Trial:
     sound = [trial for trial in table if not trial.refused]
     if not sound:
         raise InvalidInputError(f"{what} can use these data: {table[-1].refused}")
-    order = list(LEARNERS)
+    order = list(BY_COMMAND)
     return min(sound, key=lambda trial: (trial.error, order.index(trial.name)))
 
 

@@ -1,0 +1,139 @@
+"""The public names, for type checkers; written by `python -m tools.stub`."""
+
+from samewise import datasets as datasets
+from samewise import exceptions as exceptions
+from samewise import filtering as filtering
+from samewise import plots as plots
+from samewise import scores as scores
+from samewise.decide import KNNClassifier as KNNClassifier
+from samewise.decide import PerClassClassifier as PerClassClassifier
+from samewise.decide import Verifier as Verifier
+from samewise.filtering import BatchTopicFilter as BatchTopicFilter
+from samewise.filtering import NearestFilter as NearestFilter
+from samewise.filtering import PAUMFilter as PAUMFilter
+from samewise.filtering import PerceptronFilter as PerceptronFilter
+from samewise.filtering import PolaFilter as PolaFilter
+from samewise.filtering import TextVectors as TextVectors
+from samewise.filtering import TopicFilter as TopicFilter
+from samewise.forms import Bilinear as Bilinear
+from samewise.forms import Form as Form
+from samewise.forms import GeneralizedCosine as GeneralizedCosine
+from samewise.forms import KernelMahalanobis as KernelMahalanobis
+from samewise.forms import LowRankBilinear as LowRankBilinear
+from samewise.forms import Mahalanobis as Mahalanobis
+from samewise.forms import MultiMetric as MultiMetric
+from samewise.forms import NeuralSimilarity as NeuralSimilarity
+from samewise.forms import NormalizedBilinear as NormalizedBilinear
+from samewise.forms import PosteriorSimilarity as PosteriorSimilarity
+from samewise.learners.batch.hier import HIER as HIER
+from samewise.learners.batch.itml import ITML as ITML
+from samewise.learners.batch.lmnn.estimator import LMNN as LMNN
+from samewise.learners.batch.lmnn.kernel_lmnn import KernelLMNN as KernelLMNN
+from samewise.learners.batch.lmnn.multi_metric_lmnn import MultiMetricLMNN as MultiMetricLMNN
+from samewise.learners.batch.mcml import MCML as MCML
+from samewise.learners.batch.mmc import MMC as MMC
+from samewise.learners.batch.nca import NCA as NCA
+from samewise.learners.batch.snn import SNN as SNN
+from samewise.learners.closed.classical import LDA as LDA
+from samewise.learners.closed.classical import PCA as PCA
+from samewise.learners.closed.classical import Cosine as Cosine
+from samewise.learners.closed.classical import Covariance as Covariance
+from samewise.learners.closed.classical import Euclidean as Euclidean
+from samewise.learners.closed.igml import IGML as IGML
+from samewise.learners.closed.igml import KIGML as KIGML
+from samewise.learners.closed.rca import KRCA as KRCA
+from samewise.learners.closed.rca import RCA as RCA
+from samewise.learners.neighbors.rbs import RBS as RBS
+from samewise.learners.neighbors.relief import Relief as Relief
+from samewise.learners.neighbors.sila import SiLA as SiLA
+from samewise.learners.neighbors.srbs import SRBS as SRBS
+from samewise.learners.online.aroma import DiagonalAROMA as DiagonalAROMA
+from samewise.learners.online.aroma import FactoredAROMA as FactoredAROMA
+from samewise.learners.online.gcosla import GCosLA as GCosLA
+from samewise.learners.online.kernel_pola import KernelPOLA as KernelPOLA
+from samewise.learners.online.lego import LEGO as LEGO
+from samewise.learners.online.oasis import OASIS as OASIS
+from samewise.learners.online.passive_aggressive import PassiveAggressive as PassiveAggressive
+from samewise.learners.online.pola import POLA as POLA
+from samewise.loading import load as load
+from samewise.model import Model as Model
+from samewise.protocols import choose_learner as choose_learner
+from samewise.protocols import evaluate as evaluate
+from samewise.protocols import gain as gain
+from samewise.protocols import tune_C as tune_C
+from samewise.report import write_report as write_report
+from samewise.search import Index as Index
+from samewise.search import margins as margins
+from samewise.supervision import Pairs as Pairs
+from samewise.supervision import Triplets as Triplets
+
+__version__: str
+
+__all__ = [
+    "HIER",
+    "IGML",
+    "ITML",
+    "KIGML",
+    "KRCA",
+    "LDA",
+    "LEGO",
+    "LMNN",
+    "MCML",
+    "MMC",
+    "NCA",
+    "OASIS",
+    "PCA",
+    "POLA",
+    "RBS",
+    "RCA",
+    "SNN",
+    "SRBS",
+    "BatchTopicFilter",
+    "Bilinear",
+    "Cosine",
+    "Covariance",
+    "DiagonalAROMA",
+    "Euclidean",
+    "FactoredAROMA",
+    "Form",
+    "GCosLA",
+    "GeneralizedCosine",
+    "Index",
+    "KNNClassifier",
+    "KernelLMNN",
+    "KernelMahalanobis",
+    "KernelPOLA",
+    "LowRankBilinear",
+    "Mahalanobis",
+    "Model",
+    "MultiMetric",
+    "MultiMetricLMNN",
+    "NearestFilter",
+    "NeuralSimilarity",
+    "NormalizedBilinear",
+    "PAUMFilter",
+    "Pairs",
+    "PassiveAggressive",
+    "PerClassClassifier",
+    "PerceptronFilter",
+    "PolaFilter",
+    "PosteriorSimilarity",
+    "Relief",
+    "SiLA",
+    "TextVectors",
+    "TopicFilter",
+    "Triplets",
+    "Verifier",
+    "choose_learner",
+    "datasets",
+    "evaluate",
+    "exceptions",
+    "filtering",
+    "gain",
+    "load",
+    "margins",
+    "plots",
+    "scores",
+    "tune_C",
+    "write_report",
+]

@@ -1,0 +1,175 @@
+"""The public names: where each is defined and, for a learner, what it learns from.
+
+The one table of all learners. Whatever lists learners reads it: `samewise` itself, `compare` and
+the command line, files, the documentation's index and the tests.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+__all__ = ["BY_COMMAND", "LEARNERS", "WHERE", "Entry"]
+
+
+class Entry(NamedTuple):
+    """A learner.
+
+    Attributes
+    ----------
+    name : str
+        Its class.
+    module : str
+        Where that is, below ``samewise.learners``; the folder is its family.
+    learns_from : tuple of str
+        "labels", "pairs", "triplets", "chunklets" or nothing but "rows".
+    command : str
+        Its name for `make_learner`, `compare` and the command line; empty if it has none.
+    settings : dict
+        Start, shrinkage and number of iterations that are safe on most data, where they are not
+        the defaults.
+    grid : dict
+        What is worth trying.
+    """
+
+    name: str
+    module: str
+    learns_from: tuple[str, ...]
+    command: str = ""
+    settings: dict[str, Any] = {}  # noqa: RUF012 (a default that nobody changes)
+    grid: dict[str, list[Any]] = {}  # noqa: RUF012
+
+    @property
+    def family(self) -> str:
+        """Its folder: "online", "batch", "closed" or "neighbors"."""
+        return self.module.split(".")[0]
+
+
+_SHRINKAGE = {"shrinkage": [0.0, 0.1, 0.5]}
+_SIMILARITY = {"init": "identity", "average": "survival"}
+_PAIRS, _TRIPLETS, _LABELS = ("pairs", "labels"), ("triplets", "labels"), ("labels",)
+
+LEARNERS = (
+    # From simple to costly, as `compare` tries them.
+    Entry("Euclidean", "closed.classical", ("rows",), "euclidean"),
+    Entry("Cosine", "closed.classical", ("rows",), "cosine"),
+    Entry("Relief", "neighbors.relief", _LABELS, "relief", grid={"n_neighbors": [1, 5, 10]}),
+    Entry("PCA", "closed.classical", ("rows",), "pca", grid={"whiten": [False, True]}),
+    Entry(
+        "Covariance", "closed.classical", ("rows",), "covariance", {"shrinkage": 0.1}, _SHRINKAGE
+    ),
+    Entry("LDA", "closed.classical", _LABELS, "lda", {"shrinkage": 0.1}, _SHRINKAGE),
+    Entry("RCA", "closed.rca", ("chunklets", "labels"), "rca", {"shrinkage": 0.1}, _SHRINKAGE),
+    Entry("KRCA", "closed.rca", ("chunklets", "labels")),
+    Entry("IGML", "closed.igml", _LABELS),
+    Entry("KIGML", "closed.igml", _LABELS),
+    Entry("RBS", "neighbors.rbs", _LABELS, "rbs", grid={"n_neighbors": [1, 3, 5]}),
+    Entry(
+        "SRBS",
+        "neighbors.srbs",
+        _LABELS,
+        "srbs",
+        grid={"n_neighbors": [1, 3], "beta": [1.0, 5.0]},
+    ),
+    Entry(
+        "PassiveAggressive",
+        "online.passive_aggressive",
+        _PAIRS,
+        "pa",
+        grid={"C": [0.01, 0.1, 1.0, 10.0]},
+    ),
+    Entry("POLA", "online.pola", _PAIRS, "pola", grid={"gamma": [0.0, 0.1, 1.0]}),
+    Entry("KernelPOLA", "online.kernel_pola", _PAIRS),
+    Entry("LEGO", "online.lego", _PAIRS),
+    Entry("GCosLA", "online.gcosla", _PAIRS, "gcosla", grid={"gamma": [0.01, 0.1, 0.5]}),
+    Entry(
+        "OASIS",
+        "online.oasis",
+        _TRIPLETS,
+        "oasis",
+        {"average": "uniform"},
+        {"C": [0.001, 0.01, 0.1]},
+    ),
+    Entry(
+        "DiagonalAROMA",
+        "online.aroma",
+        _TRIPLETS,
+        "d-aroma",
+        _SIMILARITY,
+        {"r": [0.1, 1.0, 10.0]},
+    ),
+    Entry(
+        "FactoredAROMA",
+        "online.aroma",
+        _TRIPLETS,
+        "f-aroma",
+        _SIMILARITY,
+        {"r": [0.1, 1.0, 10.0]},
+    ),
+    Entry("SiLA", "neighbors.sila", _LABELS, "sila", {"n_epochs": 3}, {"n_epochs": [1, 3, 10]}),
+    Entry("ITML", "batch.itml", _PAIRS, "itml", grid={"gamma": [0.1, 1.0, 10.0]}),
+    Entry("MMC", "batch.mmc", _PAIRS, "mmc", grid={"structure": ["diagonal", "full"]}),
+    Entry(
+        "LMNN",
+        "batch.lmnn.estimator",
+        _LABELS,
+        "lmnn",
+        grid={"n_neighbors": [1, 3], "push_weight": [0.2, 0.5]},
+    ),
+    Entry(
+        "MultiMetricLMNN",
+        "batch.lmnn.multi_metric_lmnn",
+        _LABELS,
+        "multi-lmnn",
+        grid={"n_neighbors": [1, 3]},
+    ),
+    Entry("KernelLMNN", "batch.lmnn.kernel_lmnn", _LABELS),
+    Entry("NCA", "batch.nca", _LABELS, "nca", {"max_iter": 50}),
+    Entry("MCML", "batch.mcml", _LABELS, "mcml", {"max_iter": 50}),
+    Entry("SNN", "batch.snn", _LABELS),
+    Entry("HIER", "batch.hier", _LABELS),
+)
+"""Every learner."""
+
+BY_COMMAND = {entry.command: entry for entry in LEARNERS if entry.command}
+"""Those that have a name for `make_learner`, by that name."""
+
+_OTHERS = {
+    "decide": ("KNNClassifier", "PerClassClassifier", "Verifier"),
+    "filtering": (
+        "BatchTopicFilter",
+        "NearestFilter",
+        "PAUMFilter",
+        "PerceptronFilter",
+        "PolaFilter",
+        "TextVectors",
+        "TopicFilter",
+    ),
+    "forms": (
+        "Bilinear",
+        "Form",
+        "GeneralizedCosine",
+        "KernelMahalanobis",
+        "LowRankBilinear",
+        "Mahalanobis",
+        "MultiMetric",
+        "NeuralSimilarity",
+        "NormalizedBilinear",
+        "PosteriorSimilarity",
+    ),
+    "loading": ("load",),
+    "model": ("Model",),
+    "protocols": ("choose_learner", "evaluate", "gain", "tune_C"),
+    "report": ("write_report",),
+    "search": ("Index", "margins"),
+    "supervision": ("Pairs", "Triplets"),
+}
+
+WHERE = {
+    **{entry.name: f"samewise.learners.{entry.module}" for entry in LEARNERS},
+    **{name: f"samewise.{place}" for place, names in _OTHERS.items() for name in names},
+    **{
+        module: f"samewise.{module}"
+        for module in ("datasets", "exceptions", "filtering", "plots", "scores")
+    },
+}
+"""The module of every public name; a module is its own."""
