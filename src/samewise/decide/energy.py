@@ -327,7 +327,7 @@ def checked_targets(targets: ArrayLike, labels: Indices) -> Indices:
         i, j = np.argwhere(wrong)[0]
         raise InvalidInputError(
             f"targets must be other examples of the same class, but row {i} names row {T[i, j]}; "
-            "were they made for these rows and labels?"
+            "give targets that were found for these rows and labels."
         )
     return T
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 __all__ = ["Frozen", "freeze"]
+
+Part = TypeVar("Part")
 
 
 class Frozen:
@@ -18,11 +20,11 @@ class Frozen:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(
-            f"{type(self).__name__} is frozen: {name!r} cannot be set; make a new form instead"
+            f"{type(self).__name__} is frozen: {name!r} cannot be set; make a new form instead."
         )
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} is frozen: {name!r} cannot be deleted")
+        raise AttributeError(f"{type(self).__name__} is frozen: {name!r} cannot be deleted.")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Unpickled arrays come back writable.
@@ -37,9 +39,10 @@ class Frozen:
         return self
 
 
-def freeze(value: Any) -> None:
-    """Make an array, or the arrays of a CSR matrix, read-only in place."""
-    parts = (value.data, value.indices, value.indptr) if sparse.issparse(value) else (value,)
-    for part in parts:
+def freeze(value: Part) -> Part:
+    """Make an array, or the arrays of a CSR matrix, read-only in place, and return it."""
+    held: Any = value
+    for part in (held.data, held.indices, held.indptr) if sparse.issparse(held) else (held,):
         if isinstance(part, np.ndarray):
             part.flags.writeable = False
+    return value

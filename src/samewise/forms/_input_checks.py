@@ -16,6 +16,7 @@ from samewise.exceptions import (
     NotPSDError,
     TooLargeError,
 )
+from samewise.forms._frozen import freeze
 from samewise.kernels import psd
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -31,7 +32,7 @@ def check_rows(X: Any, name: str, n_features: int, owner: str) -> Matrix:
     if X.shape[1] != n_features:
         raise InvalidInputError(
             f"{name} has {X.shape[1]} features, but {owner} expects {n_features}; "
-            "give rows with the features the form was made for"
+            "give rows with the features the form was made for."
         )
     return X
 
@@ -42,7 +43,7 @@ def check_columns(X: Any, name: str, n_columns: int, owner: str) -> Matrix:
     if X.shape[1] < n_columns:
         raise InvalidInputError(
             f"{name} has {X.shape[1]} columns, but {owner} with a precomputed kernel needs at least"
-            f" {n_columns}; give the kernel of these rows with all training points"
+            f" {n_columns}; give the kernel of these rows with all training points."
         )
     return X
 
@@ -55,31 +56,43 @@ def check_finite(values: Array, name: str) -> None:
     if not proven and not np.isfinite(values).all():
         raise InvalidInputError(
             f"{name} contains NaN or infinity, but every value must be finite; "
-            "impute or drop those values"
+            "impute or drop those values."
         )
 
 
-def check_matrix(matrix: Any, name: str, owner: str) -> Array:
+def check_matrix(matrix: Any, name: str, owner: str, *, least_rows: int = 0) -> Array:
     """A read-only copy of a finite two-dimensional array of float32 or float64."""
     label = f"The {name} of {owner}"
     values = _as_dense(matrix, label)
     if values.ndim != 2:
         raise InvalidInputError(
-            f"{label} must have two dimensions, but it has {values.ndim}; give a 2-D array"
+            f"{label} must have two dimensions, but it has {values.ndim}; give a 2-D array."
         )
     if values.shape[1] == 0:
         raise InvalidInputError(
-            f"{label} must have at least one column, but its shape is {values.shape}"
+            f"{label} must have at least one column, but its shape is {values.shape}."
+        )
+    if values.shape[0] < least_rows:
+        raise InvalidInputError(
+            f"{label} must have at least one row, but its shape is {values.shape}."
         )
     check_finite(values, label)
     return frozen(values)
+
+
+def check_on_zero(on_zero: str, owner: str) -> None:
+    """Refuse anything but the two ways to treat rows that have no similarity."""
+    if on_zero not in ("raise", "zero"):
+        raise InvalidInputError(
+            f"The on_zero of {owner} must be 'raise' or 'zero', but it is {on_zero!r}."
+        )
 
 
 def check_square(matrix: Array, owner: str) -> None:
     """Refuse a matrix that is not square."""
     if matrix.shape[0] != matrix.shape[1]:
         raise InvalidInputError(
-            f"The matrix of {owner} must be square, but its shape is {matrix.shape}"
+            f"The matrix of {owner} must be square, but its shape is {matrix.shape}."
         )
 
 
@@ -91,7 +104,7 @@ def check_psd(matrix: Any, owner: str) -> tuple[Array, Array, Array]:
     if gap > _SYMMETRY[M.dtype] * size:
         raise NotPSDError(
             f"The matrix of {owner} must be symmetric, but entries across its diagonal differ by "
-            f"up to {gap:.3g}; give (M + M.T) / 2"
+            f"up to {gap:.3g}; give (M + M.T) / 2."
         )
     M = psd.symmetrize(M)
     eigenvalues, vectors = psd.decompose(M)
@@ -99,7 +112,7 @@ def check_psd(matrix: Any, owner: str) -> tuple[Array, Array, Array]:
     if smallest < -_NEGATIVITY[M.dtype] * np.abs(eigenvalues).max():
         raise NotPSDError(
             f"The matrix of {owner} must be positive semi-definite, but its smallest eigenvalue is "
-            f"{smallest:.6g}; Mahalanobis.nearest(matrix).matrix is the nearest that is"
+            f"{smallest:.6g}; Mahalanobis.nearest(matrix).matrix is the nearest that is."
         )
     if smallest < 0:
         M = psd.symmetrize(M - _negative_part(eigenvalues, vectors))
@@ -117,12 +130,12 @@ def check_factored(
         ("eigenvalues", eigenvalues, 1),
     ):
         if values.ndim != ndim or values.dtype not in _FLOATS:
-            raise InvalidInputError(f"The {name} of {owner} must be a {ndim}-D array of floats")
+            raise InvalidInputError(f"The {name} of {owner} must be a {ndim}-D array of floats.")
         check_finite(values, f"The {name} of {owner}")
     check_square(matrix, owner)
     r, d = len(eigenvalues), len(matrix)
     if d == 0 or components.shape != (r, d):
-        raise InvalidInputError(f"The components of {owner} must have the shape {(r, d)}")
+        raise InvalidInputError(f"The components of {owner} must have the shape {(r, d)}.")
     tolerance = 1e-6 if matrix.dtype == np.float64 else 1e-3
     with np.errstate(over="ignore", invalid="ignore"):
         scale = tolerance * np.max(eigenvalues, initial=0.0)
@@ -132,7 +145,7 @@ def check_factored(
             and np.all(np.diff(eigenvalues) <= 0)
         )
     if not fits:
-        raise InvalidInputError(f"The components and eigenvalues of {owner} are not its matrix's")
+        raise InvalidInputError(f"The components and eigenvalues of {owner} are not its matrix's.")
     return matrix, components, eigenvalues
 
 
@@ -142,7 +155,7 @@ def check_size(what: str, n: int, m: int, dtype: np.dtype[Any], max_bytes: float
     if needed > max_bytes:
         raise TooLargeError(
             f"{what} would need {_gib(needed)} ({n} × {m} {dtype}), more than "
-            f"max_bytes={_gib(max_bytes)}; go through it with `blocks`, or raise max_bytes"
+            f"max_bytes={_gib(max_bytes)}; go through it with `blocks`, or raise max_bytes."
         )
 
 
@@ -165,9 +178,7 @@ def naming_rows(start: int = 0) -> Iterator[None]:
 
 def frozen(values: Array) -> Array:
     """A read-only copy in C order."""
-    copy: Array = np.array(values, order="C")
-    copy.flags.writeable = False
-    return copy
+    return freeze(np.array(values, order="C"))
 
 
 def _gib(n_bytes: float) -> str:
@@ -187,11 +198,11 @@ def _as_rows(X: Any, name: str) -> Matrix:
     if X.ndim == 1:
         raise InvalidInputError(
             f"{name} must have two dimensions (rows, features), but it has one; reshape it with "
-            f"{name}.reshape(1, -1) if it is one row, or {name}.reshape(-1, 1) if it is one feature"
+            f"{name}.reshape(1, -1) if it is one row, {name}.reshape(-1, 1) if it is one feature."
         )
     if X.ndim != 2:
         raise InvalidInputError(
-            f"{name} must have two dimensions (rows, features), but it has {X.ndim}; reshape it"
+            f"{name} must have two dimensions (rows, features), but it has {X.ndim}; reshape it."
         )
     check_finite(X.data if sparse.issparse(X) else X, name)
     return X
@@ -205,11 +216,11 @@ def _as_dense(X: Any, name: str) -> Array:
         if X.dtype in _FLOATS and X.dtype.isnative:
             return X
         if X.dtype.kind not in "biufO":
-            raise TypeError(f"it holds {X.dtype}")
+            raise TypeError(f"it holds {X.dtype}.")
         return X.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"{name} must be a rectangular array of real numbers, but {error}"
+            f"{name} must be a rectangular array of real numbers, but {error}."
         ) from error
 
 

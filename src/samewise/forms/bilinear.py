@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import DegenerateInputError, InvalidInputError
-from samewise.files.state import State
 from samewise.forms._input_checks import (
     UndefinedRowsError,
     check_matrix,
+    check_on_zero,
     check_square,
 )
 from samewise.forms.form import Form
@@ -51,16 +51,11 @@ class Bilinear(Form):
     array([[4., 5.]])
     """
 
+    _stored: ClassVar[tuple[str, ...]] = ("matrix",)
     matrix: Array
 
     def __init__(self, matrix: Array) -> None:
-        W = check_matrix(matrix, "matrix", type(self).__name__)
-        if W.shape[0] == 0:
-            raise InvalidInputError(
-                f"The matrix of {type(self).__name__} must have at least one row, "
-                f"but its shape is {W.shape}"
-            )
-        self._set(matrix=W)
+        self._set(matrix=check_matrix(matrix, "matrix", type(self).__name__, least_rows=1))
 
     @property
     def n_features_in(self) -> int:
@@ -131,10 +126,6 @@ class Bilinear(Form):
     def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
         return lambda X: all_dots(self._embed_query(X), Y)
 
-    def state(self) -> State:
-        """All that makes this form."""
-        return State({"matrix": self.matrix})
-
     def _summary(self) -> dict[str, Any]:
         return {"shape": self.matrix.shape}
 
@@ -176,6 +167,7 @@ class NormalizedBilinear(Bilinear):
     array([0.667])
     """
 
+    _stored = ("matrix", "normalizer", "on_zero")
     normalizer: str | Normalizer | None
     on_zero: str
 
@@ -189,15 +181,11 @@ class NormalizedBilinear(Bilinear):
         if not (normalizer is None or callable(normalizer) or normalizer in normalizers.NAMES):
             raise InvalidInputError(
                 "The normalizer of NormalizedBilinear must be 'cosine', 'dice', 'jaccard', None or "
-                f"a callable, but it is {normalizer!r}"
+                f"a callable, but it is {normalizer!r}."
             )
         if normalizer == "jaccard":
             check_square(self.matrix, "NormalizedBilinear with normalizer='jaccard'")
-        if on_zero not in ("raise", "zero"):
-            raise InvalidInputError(
-                "The on_zero of NormalizedBilinear must be 'raise' or 'zero', but it is "
-                f"{on_zero!r}."
-            )
+        check_on_zero(on_zero, "NormalizedBilinear")
         self._set(normalizer=normalizer, on_zero=on_zero)
 
     def embed_query(self, Q: Matrix) -> Array:
@@ -222,7 +210,7 @@ class NormalizedBilinear(Bilinear):
         if self.normalizer not in (None, "cosine"):
             raise InvalidInputError(
                 f"embed_query needs the normalizer 'cosine' or None, but it is {self.normalizer!r}"
-                ", which does not split into a query's and an item's part; use cross or blocks"
+                ", which does not split into a query's and an item's part; use cross or blocks."
             )
         Q = self._check_rows(Q, "Q", self.n_features_in)
         E = self._embed_query(Q)
@@ -251,7 +239,7 @@ class NormalizedBilinear(Bilinear):
             raise InvalidInputError(
                 f"reduce needs the normalizer None, but it is {self.normalizer!r}, and a "
                 "LowRankBilinear does not normalize; take Bilinear(form.matrix).reduce(rank) and "
-                "divide its values by N(x, x')"
+                "divide its values by N(x, x')."
             )
         return super().reduce(rank)
 
@@ -287,7 +275,7 @@ class NormalizedBilinear(Bilinear):
         if N.shape != (X.shape[0], Y.shape[0]):
             raise InvalidInputError(
                 f"The normalizer must return an array of shape {(X.shape[0], Y.shape[0])} for as "
-                f"many rows, but its shape is {N.shape}"
+                f"many rows, but its shape is {N.shape}."
             )
         return N
 
@@ -306,11 +294,6 @@ class NormalizedBilinear(Bilinear):
         values /= N
         return values
 
-    def state(self) -> State:
-        """All that makes this form."""
-        values = {"normalizer": self.normalizer, "on_zero": self.on_zero}
-        return State({"matrix": self.matrix}, values)
-
     def _summary(self) -> dict[str, Any]:
         return {"shape": self.matrix.shape, "normalizer": repr(self.normalizer)}
 
@@ -325,7 +308,7 @@ def _undefined(place: Indices, name: str) -> UndefinedRowsError:
     def describe(start: int) -> str:
         return (
             f"The {name} normalizer leaves the similarity undefined at row {place[0] + start} of X"
-            f" with row {place[-1] + start * (len(place) == 1)} of Y; {remedy}"
+            f" with row {place[-1] + start * (len(place) == 1)} of Y; {remedy}."
         )
 
     return UndefinedRowsError(describe)

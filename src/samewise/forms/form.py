@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import Saved
+from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
 from samewise.forms._frozen import Frozen
 from samewise.forms._input_checks import check_rows, check_size, naming_rows
@@ -35,7 +35,7 @@ class Form(Frozen, Storable, ABC, storable=False):
     `closeness` hides which of the two: larger is always closer. Its arrays are read-only copies,
     and its attributes cannot be set. Rows may be dense or CSR; float32 rows give float32 values.
 
-    A new kind subclasses this and gives ``_pair_values``, ``_scorer`` and ``state``.
+    A new kind subclasses this and gives ``_pair_values``, ``_scorer`` and the names ``_stored``.
 
     Examples
     --------
@@ -46,6 +46,8 @@ class Form(Frozen, Storable, ABC, storable=False):
     """
 
     is_distance: ClassVar[bool] = False
+    _stored: ClassVar[tuple[str, ...]] = ()
+    """The attributes that make the form."""
 
     # What each kind gives
 
@@ -66,6 +68,12 @@ class Form(Frozen, Storable, ABC, storable=False):
     @abstractmethod
     def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
         """Prepare the items once; the function gives the values of some rows against all."""
+
+    def state(self) -> State:
+        """All that makes this form."""
+        parts = {name: getattr(self, name) for name in self._stored}
+        arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
+        return State(arrays, {name: parts[name] for name in parts if name not in arrays})
 
     @classmethod
     def restore(cls, saved: Saved) -> Self:
@@ -278,7 +286,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         if X.shape[0] != Y.shape[0]:
             raise InvalidInputError(
                 f"pairs compares row by row, but X has {X.shape[0]} rows and Y has {Y.shape[0]}; "
-                "give as many of each, or use cross for all against all"
+                "give as many of each, or use cross for all against all."
             )
         return X, Y
 
@@ -288,7 +296,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         if self.n_features_in != self.n_features_items:
             raise InvalidInputError(
                 f"{type(self).__name__} compares rows of {self.n_features_in} features with rows "
-                f"of {self.n_features_items}, so Y cannot be X; give Y"
+                f"of {self.n_features_items}, so Y cannot be X; give Y."
             )
         return self._check_rows(X, "X", self.n_features_in), None
 

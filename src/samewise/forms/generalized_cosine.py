@@ -8,11 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from samewise._typing import Array, Indices, Matrix
-from samewise.exceptions import InvalidInputError
-from samewise.files.state import State
 from samewise.forms._input_checks import (
     UndefinedRowsError,
     check_factored,
+    check_on_zero,
     check_psd,
     naming_rows,
 )
@@ -54,6 +53,7 @@ class GeneralizedCosine(Form):
            [ 0.,  0.,  0.]])
     """
 
+    _stored = ("matrix", "components", "eigenvalues", "on_zero")
     matrix: Array
     components: Array
     eigenvalues: Array
@@ -112,11 +112,6 @@ class GeneralizedCosine(Form):
         F = self._embed(Y, "Y")
         return lambda X: _clipped(self._embed(X, "X") @ F.T)
 
-    def state(self) -> State:
-        """All that makes this form."""
-        names = ("matrix", "components", "eigenvalues")
-        return State({name: getattr(self, name) for name in names}, {"on_zero": self.on_zero})
-
     @classmethod
     def _of_parts(cls, parts: dict[str, Any]) -> Self:
         return cls._assembled(**parts)
@@ -128,10 +123,7 @@ class GeneralizedCosine(Form):
         return form
 
     def _assemble(self, parts: tuple[Array, Array, Array], on_zero: str) -> None:
-        if on_zero not in ("raise", "zero"):
-            raise InvalidInputError(
-                f"The on_zero of GeneralizedCosine must be 'raise' or 'zero', but it is {on_zero!r}"
-            )
+        check_on_zero(on_zero, "GeneralizedCosine")
         matrix, components, eigenvalues = parts
         self._set(matrix=matrix, components=components, eigenvalues=eigenvalues, on_zero=on_zero)
 
@@ -148,7 +140,7 @@ def _no_cosine(rows: Indices, name: str) -> UndefinedRowsError:
         shown = ", ".join(map(str, rows[:5] + start)) + (", …" if len(rows) > 5 else "")
         return (
             f"{name} has rows with xᵀAx = 0, which have no cosine (rows {shown}); leave them out, "
-            "or define their similarity as 0 with on_zero='zero'"
+            "or define their similarity as 0 with on_zero='zero'."
         )
 
     return UndefinedRowsError(describe)

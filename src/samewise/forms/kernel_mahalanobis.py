@@ -75,19 +75,19 @@ class KernelMahalanobis(EuclideanForm):
         if not callable(kernel) and kernel not in names:
             raise InvalidInputError(
                 f"The kernel of KernelMahalanobis must be one of {', '.join(names)} or a callable, "
-                f"but it is {kernel!r}"
+                f"but it is {kernel!r}."
             )
         C = check_matrix(coefficients, "coefficients", "KernelMahalanobis")
         support = _columns(support) if kernel == "precomputed" else _points(support)
         if C.shape[1] != support.shape[0]:
             raise InvalidInputError(
                 f"The coefficients of KernelMahalanobis have {C.shape[1]} columns, but there are "
-                f"{support.shape[0]} support points; give one column for each"
+                f"{support.shape[0]} support points; give one column for each."
             )
         if not isinstance(kernel_params, Mapping | None):
             raise InvalidInputError(
                 "The kernel_params of KernelMahalanobis must be a dict of keywords or None, but "
-                f"they are {kernel_params!r}"
+                f"they are {kernel_params!r}."
             )
         params = {name: _plain(value) for name, value in (kernel_params or {}).items()}
         self._set(coefficients=C, support=support, kernel=kernel, _kernel_params=params)
@@ -101,9 +101,7 @@ class KernelMahalanobis(EuclideanForm):
     @cached_property
     def matrix(self) -> Array:
         """CᵀC, the metric in the span of the support."""
-        M = self.coefficients.T @ self.coefficients
-        freeze(M)
-        return M
+        return freeze(self.coefficients.T @ self.coefficients)
 
     @property
     def n_features_in(self) -> int:
@@ -165,7 +163,7 @@ class KernelMahalanobis(EuclideanForm):
             if self._kernel_params:
                 raise InvalidInputError(
                     "A precomputed kernel takes no kernel_params, "
-                    f"but they are {self._kernel_params}"
+                    f"but they are {self._kernel_params}."
                 )
             return
         point = self.support[:1]
@@ -177,7 +175,7 @@ class KernelMahalanobis(EuclideanForm):
         except (TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"The kernel {self.kernel!r} cannot be evaluated on the support with kernel_params="
-                f"{self._kernel_params}: {error}"
+                f"{self._kernel_params}: {error}."
             ) from error
 
     def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
@@ -235,9 +233,7 @@ def _points(support: Any) -> Matrix:
     # The narrowest index type, so that the same points have the same bits wherever they come from.
     index = sparse.get_index_dtype(maxval=max(rows.nnz, *rows.shape))
     parts = rows.data.copy(), rows.indices.astype(index), rows.indptr.astype(index)
-    points = sparse.csr_array(parts, shape=rows.shape)
-    freeze(points)
-    return points
+    return freeze(sparse.csr_array(parts, shape=rows.shape))
 
 
 def _check_csr(data: Array, indices: Array, indptr: Array, n_features: int) -> None:
@@ -252,7 +248,7 @@ def _check_csr(data: Array, indices: Array, indptr: Array, n_features: int) -> N
         or np.any(np.diff(indptr) < 0)
         or np.any((indices < 0) | (indices >= n_features))
     ):
-        raise InvalidInputError("The sparse support points are inconsistent")
+        raise InvalidInputError("The sparse support points are inconsistent.")
 
 
 def _columns(support: Any) -> Any:
@@ -260,11 +256,9 @@ def _columns(support: Any) -> Any:
     if columns.ndim != 1 or columns.dtype.kind not in "iu" or np.min(columns, initial=0) < 0:
         raise InvalidInputError(
             "The support of a precomputed kernel must be a 1-D array of column numbers (integers "
-            f"from 0), but it has the shape {columns.shape} and the type {columns.dtype}"
+            f"from 0), but it has the shape {columns.shape} and the type {columns.dtype}."
         )
-    columns = columns.astype(np.int64)
-    freeze(columns)
-    return columns
+    return freeze(columns.astype(np.int64))
 
 
 def _plain(value: Any) -> Any:

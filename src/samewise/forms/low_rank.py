@@ -10,7 +10,6 @@ import numpy as np
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError, TooLargeError
-from samewise.files.state import State
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import check_matrix
 from samewise.forms.form import MAX_BYTES, Form
@@ -54,15 +53,19 @@ class LowRankBilinear(Form):
     array([[12.,  0.]])
     """
 
+    _stored = ("left", "right")
     left: Array
     right: Array
 
     def __init__(self, left: Array, right: Array) -> None:
-        L, R = (_check_factor(F, name) for F, name in ((left, "left"), (right, "right")))
+        L, R = (
+            check_matrix(F, name, "LowRankBilinear", least_rows=1)
+            for F, name in ((left, "left"), (right, "right"))
+        )
         if L.shape[1] != R.shape[1]:
             raise InvalidInputError(
                 "The left and the right of LowRankBilinear must have as many columns, but their "
-                f"shapes are {L.shape} and {R.shape}; give (m, k) and (n, k)"
+                f"shapes are {L.shape} and {R.shape}; give (m, k) and (n, k)."
             )
         self._set(left=L, right=R)
 
@@ -99,11 +102,9 @@ class LowRankBilinear(Form):
         if needed > MAX_BYTES:
             raise TooLargeError(
                 f"matrix would need {needed / 2**30:.1f} GiB ({m} × {n} {dtype}), more than "
-                f"{MAX_BYTES / 2**30:.1f} GiB; use left and right, whose product it is"
+                f"{MAX_BYTES / 2**30:.1f} GiB; use left and right, whose product it is."
             )
-        W: Array = self.left @ self.right.T
-        freeze(W)
-        return W
+        return freeze(self.left @ self.right.T)
 
     def embed_query(self, Q: Matrix) -> Array:
         """Q L: the inner product with an embedded item is the similarity.
@@ -161,10 +162,6 @@ class LowRankBilinear(Form):
         L, F = self.left.astype(Y.dtype, copy=False), _embed(Y, self.right)
         return lambda X: all_dots(times(X, L), F)
 
-    def state(self) -> State:
-        """All that makes this form."""
-        return State({"left": self.left, "right": self.right})
-
     def _summary(self) -> dict[str, Any]:
         return {"shape": (self.n_features_in, self.n_features_items), "rank": self.rank}
 
@@ -195,7 +192,7 @@ def leading_factors(W: Array, rank: int) -> tuple[Array, Array]:
     (array([0., 2.]), array([0., 2.]))
     """
     if not isinstance(rank, Integral) or rank < 1:
-        raise InvalidInputError(f"rank must be an integer of at least 1, but it is {rank!r}")
+        raise InvalidInputError(f"rank must be an integer of at least 1, but it is {rank!r}.")
     U, singular, Vt = np.linalg.svd(W, full_matrices=False)
     noise = singular[0] * max(W.shape) * np.finfo(W.dtype).eps
     k = min(int(rank), max(1, np.count_nonzero(singular > noise)))
@@ -204,15 +201,6 @@ def leading_factors(W: Array, rank: int) -> tuple[Array, Array]:
     roots = np.sqrt(singular[:k])
     signed = np.where(peaks < 0, -roots, roots)
     return U * signed, V * signed
-
-
-def _check_factor(values: Any, name: str) -> Array:
-    F = check_matrix(values, name, "LowRankBilinear")
-    if F.shape[0] == 0:
-        raise InvalidInputError(
-            f"The {name} of LowRankBilinear must have at least one row, but its shape is {F.shape}"
-        )
-    return F
 
 
 def _embed(X: Matrix, F: Array) -> Array:

@@ -99,9 +99,9 @@ class Mahalanobis(EuclideanForm):
         components, eigenvalues = psd.factor(psd.symmetrize(M))
         form = cls.__new__(cls)
         form._set(
-            matrix=_frozen_in_place(psd.symmetrize(components.T @ components)),
-            components=_frozen_in_place(components),
-            eigenvalues=_frozen_in_place(eigenvalues),
+            matrix=freeze(psd.symmetrize(components.T @ components)),
+            components=freeze(components),
+            eigenvalues=freeze(eigenvalues),
             _from_matrix=True,
         )
         return form
@@ -116,7 +116,7 @@ class Mahalanobis(EuclideanForm):
         array([3.])
         """
         if n_features < 1:
-            raise InvalidInputError(f"n_features must be at least 1, but it is {n_features}")
+            raise InvalidInputError(f"n_features must be at least 1, but it is {n_features}.")
         form = cls._of_components(frozen(np.eye(n_features)))
         form._set(eigenvalues=frozen(np.ones(n_features)), matrix=form.components)
         return form
@@ -124,12 +124,12 @@ class Mahalanobis(EuclideanForm):
     @cached_property
     def matrix(self) -> Array:
         """M = LᵀL."""
-        return _frozen_in_place(psd.symmetrize(self.components.T @ self.components))
+        return freeze(psd.symmetrize(self.components.T @ self.components))
 
     @cached_property
     def eigenvalues(self) -> Array:
         """Eigenvalues of M, largest first."""
-        return _frozen_in_place(np.linalg.svd(self.components, compute_uv=False) ** 2)
+        return freeze(np.linalg.svd(self.components, compute_uv=False) ** 2)
 
     @property
     def n_features_in(self) -> int:
@@ -169,7 +169,7 @@ class Mahalanobis(EuclideanForm):
         array([[0., 3.]])
         """
         if n_components < 1:
-            raise InvalidInputError(f"n_components must be at least 1, but it is {n_components}")
+            raise InvalidInputError(f"n_components must be at least 1, but it is {n_components}.")
         if n_components >= len(self.eigenvalues):
             return self
         return self.from_components(self._canonical_components()[:n_components])
@@ -236,7 +236,7 @@ class Mahalanobis(EuclideanForm):
         if matrix is None and eigenvalues is None:
             return cls.from_components(components)
         if matrix is None or eigenvalues is None:
-            raise InvalidInputError("matrix and eigenvalues must come together")
+            raise InvalidInputError("matrix and eigenvalues must come together.")
         matrix, components, eigenvalues = check_factored(
             matrix, components, eigenvalues, cls.__name__
         )
@@ -254,8 +254,3 @@ class Mahalanobis(EuclideanForm):
         return {"n_features_in": self.n_features_in, "rank": len(self.components)}
 
     _from_matrix: bool
-
-
-def _frozen_in_place(values: Array) -> Array:
-    freeze(values)
-    return values

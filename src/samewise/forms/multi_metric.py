@@ -76,7 +76,7 @@ class MultiMetric(DistanceForm):
         if (classes is None) == (centers is None):
             raise InvalidInputError(
                 "MultiMetric must know what the groups of its maps are: give classes, a label for "
-                "each, or centers, a point for each, and not both"
+                "each, or centers, a point for each, and not both."
             )
         self._set(
             components=L,
@@ -228,7 +228,7 @@ class MultiMetric(DistanceForm):
     def _assembled(cls, *, components: Array, n_groups: int, **known: Any) -> Self:
         rows, d = components.shape
         if type(n_groups) is not int or n_groups < 1 or rows % n_groups:
-            raise InvalidInputError(f"{rows} rows are no {n_groups!r} maps")
+            raise InvalidInputError(f"{rows} rows are no {n_groups!r} maps.")
         return cls(components.reshape(n_groups, rows // n_groups, d), **known)
 
     def _summary(self) -> dict[str, Any]:
@@ -274,7 +274,7 @@ def _maps(components: Any) -> Array:
     if not parts or any(part.shape[1] != parts[0].shape[1] for part in parts):
         raise InvalidInputError(
             "The components of MultiMetric must be one or more maps with the same number of "
-            f"columns, but their shapes are {[part.shape for part in parts]}"
+            f"columns, but their shapes are {[part.shape for part in parts]}."
         )
     r = max(len(part) for part in parts)
     L = np.zeros((len(parts), r, parts[0].shape[1]), dtype=np.result_type(*parts))
@@ -289,12 +289,12 @@ def _labels(classes: ArrayLike, n_groups: int) -> NDArray[Any]:
     if labels.shape != (n_groups,) or labels.dtype.kind not in "biufU":
         raise InvalidInputError(
             f"The classes of MultiMetric must be {n_groups} numbers or strings, one for each map; "
-            f"got {labels.dtype} of shape {labels.shape}"
+            f"got {labels.dtype} of shape {labels.shape}."
         )
     if labels.dtype.kind == "f":
         check_finite(labels, "The classes of MultiMetric")
     if len(np.unique(labels)) < n_groups:
-        raise InvalidInputError("The classes of MultiMetric must all be different")
+        raise InvalidInputError("The classes of MultiMetric must all be different.")
     return frozen(labels)
 
 
@@ -323,6 +323,6 @@ def _points(centers: ArrayLike, n_groups: int, n_features: int) -> Array:
     if points.shape != (n_groups, n_features):
         raise InvalidInputError(
             f"The centers of MultiMetric must have the shape {(n_groups, n_features)}, one point "
-            f"for each map, but their shape is {points.shape}"
+            f"for each map, but their shape is {points.shape}."
         )
     return points

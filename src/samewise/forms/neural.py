@@ -10,7 +10,6 @@ from scipy.special import expit
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import State
 from samewise.forms._input_checks import check_finite, check_matrix, frozen
 from samewise.forms.form import Form
 from samewise.kernels.pairwise import row_slices, times
@@ -53,6 +52,7 @@ class NeuralSimilarity(Form):
            [0.558, 0.821]])
     """
 
+    _stored = ("left", "right", "bias", "output", "intercept")
     left: Array
     right: Array
     bias: Array
@@ -69,14 +69,14 @@ class NeuralSimilarity(Form):
         if U.shape != V.shape or len(U) == 0:
             raise InvalidInputError(
                 "The left and the right of NeuralSimilarity must have the same shape (n_hidden, d)"
-                f" with at least one row, but their shapes are {U.shape} and {V.shape}"
+                f" with at least one row, but their shapes are {U.shape} and {V.shape}."
             )
         c, w = (
             _vector(values, name, len(U)) for name, values in (("bias", bias), ("output", output))
         )
         if not isinstance(intercept, int | float | np.number) or not np.isfinite(intercept):
             raise InvalidInputError(
-                f"The intercept of NeuralSimilarity must be a finite number, but it is {intercept}"
+                f"The intercept of NeuralSimilarity must be a finite number, but it is {intercept}."
             )
         self._set(left=U, right=V, bias=c, output=w, intercept=float(intercept))
 
@@ -123,12 +123,6 @@ class NeuralSimilarity(Form):
 
         return score
 
-    def state(self) -> State:
-        """All that makes this form."""
-        names = ("left", "right", "bias", "output")
-        arrays = {name: getattr(self, name) for name in names}
-        return State(arrays, {"intercept": self.intercept})
-
     def _summary(self) -> dict[str, Any]:
         return {"n_features_in": self.n_features_in, "n_hidden": len(self.left)}
 
@@ -141,7 +135,7 @@ def _vector(values: Any, name: str, n: int) -> Array:
     if vector.shape != (n,):
         raise InvalidInputError(
             f"The {name} of NeuralSimilarity must have the shape ({n},), one number for each pair "
-            f"of hidden units, but its shape is {vector.shape}"
+            f"of hidden units, but its shape is {vector.shape}."
         )
     check_finite(vector, f"The {name} of NeuralSimilarity")
     return frozen(vector)

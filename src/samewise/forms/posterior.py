@@ -10,7 +10,6 @@ from scipy.special import softmax
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import State
 from samewise.forms._input_checks import check_matrix, check_square
 from samewise.forms.form import Form
 from samewise.kernels.pairwise import row_dots, times
@@ -48,6 +47,7 @@ class PosteriorSimilarity(Form):
            [0.25]])
     """
 
+    _stored = ("weights", "intercept", "similarity")
     weights: Array
     intercept: Array
     similarity: Array
@@ -62,7 +62,7 @@ class PosteriorSimilarity(Form):
             raise InvalidInputError(
                 f"The weights, intercept and similarity of {owner} must have the shapes "
                 "(n_classes, d), (n_classes,) and (n_classes, n_classes), but their shapes are "
-                f"{W.shape}, {np.shape(intercept)} and {S.shape}"
+                f"{W.shape}, {np.shape(intercept)} and {S.shape}."
             )
         self._set(weights=W, intercept=b, similarity=S)
 
@@ -128,11 +128,6 @@ class PosteriorSimilarity(Form):
     def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
         items = self._posteriors(Y)
         return lambda X: self._embed_query(X) @ items.T
-
-    def state(self) -> State:
-        """All that makes this form."""
-        names = ("weights", "intercept", "similarity")
-        return State({name: getattr(self, name) for name in names})
 
     def _summary(self) -> dict[str, Any]:
         return {"n_features_in": self.n_features_in, "n_classes": len(self.weights)}
