@@ -47,7 +47,7 @@ class Euclidean(LinearMap):
 
     Examples
     --------
-    >>> from samewise.learners.closed.classical import Euclidean
+    >>> from samewise import Euclidean
     >>> Euclidean().fit([[1.0, 2.0], [3.0, 4.0]]).metric_.pairs([[0.0, 0.0]], [[3.0, 4.0]])
     array([5.])
     """
@@ -61,7 +61,14 @@ class Euclidean(LinearMap):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
-        y : ignored
+            Examples, one row each.
+        y : object, default=None
+            Not used; present for scikit-learn's convention.
+
+        Returns
+        -------
+        self : Euclidean
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             X = validate_data(self, X, **ACCEPTED)
@@ -87,7 +94,7 @@ class Cosine(LinearMap):
 
     Examples
     --------
-    >>> from samewise.learners.closed.classical import Cosine
+    >>> from samewise import Cosine
     >>> Cosine().fit([[1.0, 2.0], [3.0, 4.0]]).metric_.pairs([[1.0, 0.0]], [[3.0, 4.0]])
     array([0.6])
     """
@@ -109,7 +116,14 @@ class Cosine(LinearMap):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
-        y : ignored
+            Examples, one row each.
+        y : object, default=None
+            Not used; present for scikit-learn's convention.
+
+        Returns
+        -------
+        self : Cosine
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             X = validate_data(self, X, **ACCEPTED)
@@ -146,7 +160,7 @@ class Covariance(LinearMap):
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.learners.closed.classical import Covariance
+    >>> from samewise import Covariance
     >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     >>> Covariance().fit(X).metric_.matrix.round(12)
     array([[0.5, 0. ],
@@ -167,7 +181,14 @@ class Covariance(LinearMap):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
-        y : ignored
+            Examples, one row each.
+        y : object, default=None
+            Not used; present for scikit-learn's convention.
+
+        Returns
+        -------
+        self : Covariance
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             X = dense_rows(validate_data(self, X, ensure_min_samples=2, **ACCEPTED), "Covariance")
@@ -203,7 +224,7 @@ class PCA(LinearMap):
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.learners.closed.classical import PCA
+    >>> from samewise import PCA
     >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     >>> PCA(1).fit(X).metric_.pairs([[0.0, 0.0]], [[3.0, 4.0]])
     array([3.])
@@ -229,7 +250,14 @@ class PCA(LinearMap):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
-        y : ignored
+            Examples, one row each.
+        y : object, default=None
+            Not used; present for scikit-learn's convention.
+
+        Returns
+        -------
+        self : PCA
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             X = dense_rows(validate_data(self, X, ensure_min_samples=2, **ACCEPTED), "PCA")
@@ -284,7 +312,7 @@ class LDA(LinearMap):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise.learners.closed.classical import LDA
+    >>> from samewise import LDA
     >>> X, y = load_iris(return_X_y=True)
     >>> LDA().fit(X, y).metric_
     Mahalanobis(n_features_in=4, rank=2)
@@ -310,8 +338,14 @@ class LDA(LinearMap):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
+            Examples, one row each.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self : LDA
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             X, y = validate_data(self, X, y, ensure_min_samples=2, **ACCEPTED)

@@ -85,7 +85,7 @@ class IGML(LinearMap):
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.learners.closed.igml import IGML
+    >>> from samewise import IGML
     >>> X = np.array([[-4.0, 1.0], [-4.0, -1.0], [4.0, 1.0], [4.0, -1.0]])
     >>> IGML(smoothing=2.0).fit(X, [0, 0, 1, 1]).metric_.matrix.round(12)
     array([[0.0625, 0.    ],
@@ -109,8 +109,14 @@ class IGML(LinearMap):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
+            Examples, one row each.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self : IGML
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             X, y = validate_data(self, X, y, ensure_min_samples=2, **ACCEPTED)
@@ -177,8 +183,8 @@ class KIGML(KernelBasis):
 
     Examples
     --------
+    >>> from samewise import KIGML
     >>> from samewise.datasets import make_concentric_circles
-    >>> from samewise.learners.closed.igml import KIGML
     >>> X, y = make_concentric_circles(100, gap=0.5, random_state=0)
     >>> D = KIGML("poly", {"degree": 2}).fit(X, y).metric_.cross(X)
     >>> same = y[:, None] == y
@@ -226,6 +232,11 @@ class KIGML(KernelBasis):
             For "precomputed" the kernel matrix of shape (n, n).
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self : KIGML
+            The fitted learner.
         """
         random = check_random_state(self.random_state)
         with unchanged_if_refused(self, random):

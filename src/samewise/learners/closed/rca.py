@@ -125,11 +125,13 @@ class RCA(LinearMap, ChunkletLearner):
     components_ : array of shape (n_components, d)
         L with M = LᵀL.
     metric_ : Mahalanobis
+        The learned distance.
     chunklets_ : array of shape (n,)
         The chunklet of each point; −1 for none.
     classes_ : array
         The labels, if there were any.
     n_features_in_ : int
+        Number of features d.
 
     Notes
     -----
@@ -147,7 +149,7 @@ class RCA(LinearMap, ChunkletLearner):
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.learners.closed.rca import RCA
+    >>> from samewise import RCA
     >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [5.0, 1.0], [5.0, 3.0], [9.0, 9.0]])
     >>> RCA().fit(X, chunklets=[0, 0, 1, 1, -1]).metric_.matrix.round(12)
     array([[2., 0.],
@@ -186,10 +188,15 @@ class RCA(LinearMap, ChunkletLearner):
         ----------
         X : array or CSR matrix of shape (n, d), Pairs, or array of shape (n_pairs, 2, d)
             Points, or pairs: points that are linked by similar pairs make a chunklet.
-        y : array, optional
+        y : array, default=None
             Class labels of points, or ±1 for an array of pairs.
-        chunklets : integer array of shape (n,), optional
+        chunklets : int array of shape (n,), default=None
             In the place of labels: the number of the chunklet of each point; −1 for none.
+
+        Returns
+        -------
+        self : RCA
+            The fitted learner.
         """
         random = check_random_state(self.random_state)
         with unchanged_if_refused(self, random):
@@ -248,10 +255,15 @@ class KRCA(ChunkletLearner, KernelBasis):
     components_ : array of shape (n_components, s)
         C, the coefficients of the landmarks.
     metric_ : KernelMahalanobis
+        The learned distance.
     landmarks_ : array of shape (s,)
         Row numbers of the landmarks.
-    chunklets_, classes_, n_features_in_
-        As for `RCA`.
+    chunklets_ : array of shape (n,)
+        The chunklet of each point; −1 for none.
+    classes_ : array
+        The labels, if there were any.
+    n_features_in_ : int
+        Number of features d.
 
     References
     ----------
@@ -260,8 +272,8 @@ class KRCA(ChunkletLearner, KernelBasis):
 
     Examples
     --------
+    >>> from samewise import KRCA
     >>> from samewise.datasets import make_concentric_circles
-    >>> from samewise.learners.closed.rca import KRCA
     >>> X, y = make_concentric_circles(100, gap=0.5, random_state=0)
     >>> D = KRCA("poly", {"degree": 2}).fit(X, y).metric_.cross(X)
     >>> same = y[:, None] == y
@@ -311,9 +323,18 @@ class KRCA(ChunkletLearner, KernelBasis):
 
         Parameters
         ----------
-        X, y, chunklets
-            As for `RCA`. For "precomputed" X is the kernel matrix of shape (n, n), whose rows
-            pairs name.
+        X : array or CSR matrix of shape (n, d), Pairs, or array of shape (n_pairs, 2, d)
+            Points, or pairs: points that are linked by similar pairs make a chunklet. For
+            "precomputed" X is the kernel matrix of shape (n, n), whose rows pairs name.
+        y : array, default=None
+            Class labels of points, or ±1 for an array of pairs.
+        chunklets : int array of shape (n,), default=None
+            In the place of labels: the number of the chunklet of each point; −1 for none.
+
+        Returns
+        -------
+        self : KRCA
+            The fitted learner.
         """
         random = check_random_state(self.random_state)
         with unchanged_if_refused(self, random):

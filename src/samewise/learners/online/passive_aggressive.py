@@ -31,8 +31,8 @@ class PassiveAggressive(LinearPairLearner):
         "pa2"   ℓ / (1 + 1/(2C) + ‖v‖⁴)      quadratic slack
         "pals"  p / (1 + 1/(2C) + ‖v‖⁴)      least squares: distances aim at b ∓ 1, τ may be < 0
 
-    M ⪰ 0 and b ≥ 1 are restored after each update (the study's +), after so many, or only in what
-    is handed out (its −). M starts at 0 and b at 0.
+    M ⪰ 0 and b ≥ 1 are restored after each update (the study's +), after so many, or only in the
+    result (its −). M starts at 0 and b at 0.
 
     Parameters
     ----------
@@ -75,12 +75,21 @@ class PassiveAggressive(LinearPairLearner):
     threshold_ : float
         b, on squared distances.
     components_ : array of shape (rank, n_features)
-    n_updates_, n_seen_, n_mistakes_ : int
+        L with M = LᵀL.
+    n_updates_ : int
+        Updates so far.
+    n_seen_ : int
+        Pairs seen so far.
+    n_mistakes_ : int
+        Pairs that were judged wrongly when they arrived.
     loss_ : float
-        Σ ℓ over the pairs as they were shown.
+        Σ ℓ over the pairs, each when it arrived.
     history_ : dict of arrays
         Running totals "rounds", "loss", "mistakes" and "updates".
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str
+        Names of the features, if X had any.
 
     Notes
     -----

@@ -75,8 +75,26 @@ class POLA(LinearPairLearner):
 
     Attributes
     ----------
-    metric_, threshold_, components_, n_updates_, n_seen_, n_mistakes_, loss_, history_
-        As for `PassiveAggressive`.
+    metric_ : Mahalanobis
+        The learned distance, with `matrix` M and `components` L.
+    threshold_ : float
+        b, on squared distances.
+    components_ : array of shape (rank, n_features)
+        L with M = LᵀL.
+    n_updates_ : int
+        Updates so far.
+    n_seen_ : int
+        Pairs seen so far.
+    n_mistakes_ : int
+        Pairs that were judged wrongly when they arrived.
+    loss_ : float
+        Σ ℓ over the pairs, each when it arrived.
+    history_ : dict of arrays
+        Running totals "rounds", "loss", "mistakes" and "updates".
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str
+        Names of the features, if X had any.
     n_passes_ : int
         Passes that `fit` made.
 

@@ -113,7 +113,7 @@ class LMNN(BatchLearner):
     loss_ : float
         ε of `components_` over all triplets, with the targets of the last pass. With
         `max_anchors`, an unbiased estimate of it: all terms of the anchors learned from, and those
-        of as many others, drawn by lot after learning, for all others.
+        of as many others, sampled at random after learning, for all others.
     loss_std_ : float
         Standard error of `loss_`; 0 where all terms were taken.
     anchor_loss_ : float

@@ -200,8 +200,25 @@ class KernelLMNN(KernelBasis):
         Row numbers of the landmarks.
     n_directions_ : int
         Number of directions that were kept.
-    loss_, n_active_, gap_, n_iter_, converged_, history_, classes_, n_features_in_
-        As for `LMNN`, in the span of the directions.
+    loss_ : float
+        ε of `components_` over all triplets, in the span of the directions, with the targets of the
+        last pass.
+    n_active_ : int
+        Number of triplets with a positive hinge.
+    gap_ : float
+        With solver "M": no M ⪰ 0 in the span of the directions has a loss below loss_ − gap_.
+    n_iter_ : int
+        Iterations, in all passes.
+    converged_ : bool
+        Whether the last pass ended by `tol`.
+    history_ : dict of arrays
+        After each iteration: "pass"; "loss" over the candidates, with solver "M" that of a hinge
+        that is rounded off; "n_active"; "n_candidates", pairs of points; "validation_error", NaN
+        where it was not computed; "seconds".
+    classes_ : array
+        The labels.
+    n_features_in_ : int
+        Number of features d.
 
     Notes
     -----
