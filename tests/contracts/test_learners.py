@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from samewise import POLA, KernelMahalanobis, KernelPOLA, Mahalanobis, Pairs, PassiveAggressive
+from tests.pairwise import pairwise
 
 LINEAR = {
     f"{rule} {psd} {average}": lambda r=rule, p=psd, a=average, **given: PassiveAggressive(
@@ -201,8 +202,8 @@ def test_sparse_rows_teach_what_dense_ones_do(make, sparse_pairs):
         np.testing.assert_allclose(other.metric_.matrix, M, rtol=0, atol=1e-9 * np.abs(M).max())
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("writeable", [True, False])
+# Thinned from 72 cases to 36.
+@pairwise(make=LEARNERS, order=["C", "F"], writeable=[True, False])
 def test_any_layout_is_accepted_and_nothing_is_changed(make, labeled, order, writeable):
     X = np.array(labeled[0], order=order)
     y = np.array(labeled[1])

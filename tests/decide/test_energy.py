@@ -13,6 +13,7 @@ from samewise.decide import KNNClassifier
 from samewise.decide.energy import Energy, nearest_of_class
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Bilinear, KernelMahalanobis, Mahalanobis, MultiMetric
+from tests.pairwise import SEEDS, pairwise
 from tests.reference.energy import energies, input_targets
 
 RULES = ["energy", "energy_printed"]
@@ -70,9 +71,8 @@ def test_the_push_weight_is_that_of_both_push_terms(rule, mu):
     np.testing.assert_allclose(fast, slow, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("k", [1, 4])
-@pytest.mark.parametrize("rule", RULES)
+# Thinned from 24 cases to 6.
+@pairwise(seed=SEEDS, rule=RULES, k=[1, 4], dtype=[np.float64, np.float32])
 def test_integers_give_the_very_energies_of_the_loop(rule, k, dtype, seed):
     # Few distinct points, far from the origin: ties of distances, of targets and of energies.
     rng = np.random.default_rng(seed)
@@ -211,9 +211,8 @@ def test_several_metrics_equal_the_loop(rule, by, seed):
     np.testing.assert_allclose(sparse.energies(sp.csr_array(Q)), slow, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("by", ["class", "center"])
-@pytest.mark.parametrize("rule", RULES)
+# Thinned from 24 cases to 6.
+@pairwise(seed=SEEDS, rule=RULES, by=["class", "center"], dtype=[np.float64, np.float32])
 def test_several_metrics_with_ties_give_the_very_energies_of_the_loop(rule, by, dtype, seed):
     # Integers everywhere: ties of distances, of centers, of targets and of energies.
     rng = np.random.default_rng(seed)

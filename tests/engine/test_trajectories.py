@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from samewise import POLA, KernelPOLA, Mahalanobis, Pairs, PassiveAggressive
 from samewise.engine.directions import pair_difference
+from tests.pairwise import SEEDS, pairwise
 from tests.reference import pairs as reference
 
 RULES = ("pa", "pa1", "pa2", "pals")
@@ -57,8 +58,8 @@ def test_every_rule_policy_and_path_equals_the_loop(rule, psd, path, sparse):
     ]
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5, 33, 64, 150])
-@pytest.mark.parametrize("psd", POLICIES)
+# Thinned from 63 cases to 21.
+@pairwise(seed=SEEDS, psd=POLICIES, d=[1, 2, 3, 5, 33, 64, 150])
 def test_every_dimension(d, psd, seed):
     pairs = make_pairs(max(d, 3), 250, seed)
     pairs = Pairs(pairs.X[:, :d].copy(), pairs.left, pairs.right, pairs.y)
@@ -91,8 +92,8 @@ def test_pairs_of_a_point_with_itself(psd):
     assert_same(PassiveAggressive("pa2", 0.5, psd=psd).fit(pairs), run)
 
 
-@pytest.mark.parametrize("C", [1e-3, 0.03, 1.0])
-@pytest.mark.parametrize("d", [8, 40])
+# Thinned from 18 cases to 9.
+@pairwise(seed=SEEDS, d=[8, 40], C=[1e-3, 0.03, 1.0])
 def test_from_the_identity_in_and_out_of_the_calm_regime(C, d, seed):
     pairs = make_pairs(d, 500, seed)
     run = reference.passive_aggressive(

@@ -16,6 +16,7 @@ from samewise.filtering import (
 )
 from samewise.forms import Bilinear, GeneralizedCosine, Mahalanobis
 from samewise.learners import OASIS, GCosLA, PassiveAggressive
+from tests.pairwise import SEEDS, pairwise
 from tests.reference import filtering as plain
 from tests.reference import labels, pairs, triplets
 
@@ -196,8 +197,8 @@ def forms():
     }
 
 
-@pytest.mark.parametrize("name", ["bilinear", "cosine of A", "distance"])
-@pytest.mark.parametrize("mode", ["online", "simple"])
+# Thinned from 18 cases to 9.
+@pairwise(seed=SEEDS, mode=["online", "simple"], name=["bilinear", "cosine of A", "distance"])
 def test_forms_in_place_of_the_cosine(name, mode, seed):
     topics, documents, relevant = stream(seed, 50)
     form, similarity = forms()[name]

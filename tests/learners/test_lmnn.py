@@ -25,6 +25,7 @@ from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, Hinge, LMNNO
 from samewise.learners.batch.neighbor_errors import vote
 from samewise.learners.batch.points_by_class import Classes, nearest_rows, nearest_targets
 from samewise.solvers.workers import Workers, workers
+from tests.pairwise import SEEDS, pairwise
 from tests.reference.lmnn import loss_and_gradient, target_neighbors
 
 
@@ -65,9 +66,13 @@ def _gram(A, B):
 # The loss
 
 
-@pytest.mark.parametrize("hinge", [LINEAR, SQUARED], ids=["linear", "squared"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("rows", [2, 5])
+# Thinned from 24 cases to 6.
+@pairwise(
+    seed=SEEDS,
+    rows=[2, 5],
+    dtype=[np.float64, np.float32],
+    hinge={"linear": LINEAR, "squared": SQUARED},
+)
 def test_loss_and_gradients_equal_the_plain_loops(labeled, hinge, dtype, rows, seed):
     X, y = labeled
     L = 0.5 * np.random.default_rng(seed).normal(size=(rows, 5))

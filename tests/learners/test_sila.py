@@ -18,6 +18,7 @@ from samewise.decide.per_class import PerClassClassifier
 from samewise.exceptions import DegenerateInputError, InvalidInputError, SamewiseWarning
 from samewise.forms import Bilinear, NormalizedBilinear
 from samewise.learners.neighbors.sila import SiLA
+from tests.pairwise import SEEDS, pairwise
 from tests.reference import labels as reference
 
 
@@ -45,9 +46,13 @@ def same_run(learner, run, kind="survival", number=0):
 # Equality with the formulas, round by round
 
 
-@pytest.mark.parametrize("psd", [False, "each"])
-@pytest.mark.parametrize("structure", ["full", "symmetric", "diagonal"])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+# Thinned from 36 cases to 9.
+@pairwise(
+    seed=SEEDS,
+    kind=[np.asarray, sp.csr_array],
+    structure=["full", "symmetric", "diagonal"],
+    psd=[False, "each"],
+)
 def test_structures(structure, psd, kind, seed):
     X, y = problem(seed, holes=0.3)
     learner = SiLA(2, structure=structure, psd=psd, n_epochs=2).fit(kind(X), y)
@@ -56,11 +61,20 @@ def test_structures(structure, psd, kind, seed):
         assert np.linalg.eigvalsh(learner.metric_.matrix).min() > -1e-9
 
 
-@pytest.mark.parametrize("psd", [False, "each"])
-@pytest.mark.parametrize("structure", ["full", "symmetric", "diagonal"])
-@pytest.mark.parametrize(
-    "average",
-    ["last", "uniform", "survival", ("suffix", 1), ("suffix", 4), ("suffix", 500), ("cutoff", 2)],
+# Thinned from 126 cases to 22.
+@pairwise(
+    seed=SEEDS,
+    average=[
+        "last",
+        "uniform",
+        "survival",
+        ("suffix", 1),
+        ("suffix", 4),
+        ("suffix", 500),
+        ("cutoff", 2),
+    ],
+    structure=["full", "symmetric", "diagonal"],
+    psd=[False, "each"],
 )
 def test_averages(structure, psd, average, seed):
     X, y = problem(seed)
@@ -74,9 +88,13 @@ def half_product(X, Y):
     return np.outer(1 + np.asarray(X.sum(axis=1)).ravel(), 2 + np.asarray(Y.sum(axis=1)).ravel())
 
 
-@pytest.mark.parametrize("pool", [None, 7])
-@pytest.mark.parametrize("name", ["cosine", "dice", "jaccard", None, half_product])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+# Thinned from 60 cases to 15.
+@pairwise(
+    seed=SEEDS,
+    kind=[np.asarray, sp.csr_array],
+    name=["cosine", "dice", "jaccard", None, half_product],
+    pool=[None, 7],
+)
 def test_normalizers(name, pool, kind, seed):
     X, y = problem(seed, positive=True, holes=0.3)
     learner = SiLA(2, normalizer=name, impostors=pool or "exact", n_epochs=2).fit(kind(X), y)
@@ -108,9 +126,14 @@ def test_an_uncapped_step_makes_the_margin_one(structure, seed):
     assert margin >= 1 - 1e-9
 
 
-@pytest.mark.parametrize("d", [1, 7, 12, 13, 40])
-@pytest.mark.parametrize(("dtype", "first"), [(np.float64, 0), (np.float32, 0), (np.float64, 1150)])
-def test_the_search_is_exact_in_any_dimension(d, dtype, first, seed):
+# Thinned from 45 cases to 15.
+@pairwise(
+    seed=SEEDS,
+    sort=[(np.float64, 0), (np.float32, 0), (np.float64, 1150)],
+    d=[1, 7, 12, 13, 40],
+)
+def test_the_search_is_exact_in_any_dimension(d, sort, seed):
+    dtype, first = sort
     # More rows than are looked at together, one far feature, and rows that occur twice; or a class
     # as large as all that are looked at together.
     rng = np.random.default_rng(seed)

@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from samewise import POLA, KernelPOLA, Pairs, PassiveAggressive, Triplets
 from samewise.engine.progress import Progress
+from tests.pairwise import pairwise
 
 RULES = ["pa", "pa1", "pa2", "pals"]
 POLICIES = ["each", "end", 7]
@@ -62,9 +63,8 @@ def portions(pairs, seed, n=9):
 # Portions
 
 
-@pytest.mark.parametrize("average", AVERAGES, ids=str)
-@pytest.mark.parametrize("psd", POLICIES)
-@pytest.mark.parametrize("rule", RULES)
+# Thinned from 60 cases to 20.
+@pairwise(rule=RULES, psd=POLICIES, average=AVERAGES)
 def test_portions_give_what_one_fit_gives(rule, psd, average, sparse_pairs):
     for seed, pairs in enumerate(sparse_pairs):
         learner = PassiveAggressive(rule, 0.1, psd=psd, average=average)

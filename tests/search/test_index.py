@@ -11,6 +11,7 @@ from samewise.forms import (
     NormalizedBilinear,
 )
 from samewise.search import Index
+from tests.pairwise import pairwise
 
 
 def naive(closeness, k, exclude_self=False):
@@ -40,11 +41,14 @@ def data(kind, dtype=np.float64, n=120, d=4):
     return X.astype(dtype)
 
 
-@pytest.mark.parametrize("exclude_self", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("route", ["tree", "blocked", "sparse"])
-@pytest.mark.parametrize("kind", ["continuous", "integer", "duplicates", "constant"])
-@pytest.mark.parametrize("k", [1, 4])
+# Thinned from 96 cases to 14.
+@pairwise(
+    k=[1, 4],
+    kind=["continuous", "integer", "duplicates", "constant"],
+    route=["tree", "blocked", "sparse"],
+    dtype=[np.float64, np.float32],
+    exclude_self=[False, True],
+)
 def test_every_route_gives_the_sorted_list(kind, route, dtype, exclude_self, k):
     X = data(kind, dtype)
     Q = X if exclude_self else data(kind, dtype)[::3]

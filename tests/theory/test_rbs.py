@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from samewise.learners.neighbors.rbs import RBS
 from samewise.learners.neighbors.srbs import SRBS, Cost
+from tests.pairwise import SEEDS, pairwise
 from tests.reference import relief as reference
 
 
@@ -16,10 +17,14 @@ def total_margin(A, X, y, k, normalizer):
     return sum(reference.margin(A, X, i, found[i], normalizer) for i in range(len(X)))
 
 
-@pytest.mark.parametrize("normalizer", ["cosine", None])
-@pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("psd", [False, True])
-@pytest.mark.parametrize("diagonal", [False, True])
+# Thinned from 48 cases to 6.
+@pairwise(
+    seed=SEEDS,
+    diagonal=[False, True],
+    psd=[False, True],
+    k=[1, 2],
+    normalizer=["cosine", None],
+)
 def test_no_matrix_of_norm_one_has_a_larger_margin(labeled, normalizer, k, psd, diagonal, seed):
     X, y = labeled[0][:24], labeled[1][:24]
     rbs = RBS(k, structure="diagonal" if diagonal else "full", normalizer=normalizer, psd=psd)
