@@ -34,11 +34,11 @@ from samewise.learners.batch.mcml import MCML as MCML
 from samewise.learners.batch.mmc import MMC as MMC
 from samewise.learners.batch.nca import NCA as NCA
 from samewise.learners.batch.snn import SNN as SNN
-from samewise.learners.closed.classical import LDA as LDA
-from samewise.learners.closed.classical import PCA as PCA
 from samewise.learners.closed.classical import Cosine as Cosine
 from samewise.learners.closed.classical import Covariance as Covariance
 from samewise.learners.closed.classical import Euclidean as Euclidean
+from samewise.learners.closed.classical import LDA as LDA
+from samewise.learners.closed.classical import PCA as PCA
 from samewise.learners.closed.igml import IGML as IGML
 from samewise.learners.closed.igml import KIGML as KIGML
 from samewise.learners.closed.rca import KRCA as KRCA
@@ -70,24 +70,6 @@ from samewise.supervision import Triplets as Triplets
 __version__: str
 
 __all__ = [
-    "HIER",
-    "IGML",
-    "ITML",
-    "KIGML",
-    "KRCA",
-    "LDA",
-    "LEGO",
-    "LMNN",
-    "MCML",
-    "MMC",
-    "NCA",
-    "OASIS",
-    "PCA",
-    "POLA",
-    "RBS",
-    "RCA",
-    "SNN",
-    "SRBS",
     "BatchTopicFilter",
     "Bilinear",
     "Cosine",
@@ -98,27 +80,45 @@ __all__ = [
     "Form",
     "GCosLA",
     "GeneralizedCosine",
+    "HIER",
+    "IGML",
+    "ITML",
     "Index",
+    "KIGML",
     "KNNClassifier",
+    "KRCA",
     "KernelLMNN",
     "KernelMahalanobis",
     "KernelPOLA",
+    "LDA",
+    "LEGO",
+    "LMNN",
     "LowRankBilinear",
+    "MCML",
+    "MMC",
     "Mahalanobis",
     "Model",
     "MultiMetric",
     "MultiMetricLMNN",
+    "NCA",
     "NearestFilter",
     "NeuralSimilarity",
     "NormalizedBilinear",
+    "OASIS",
     "PAUMFilter",
+    "PCA",
+    "POLA",
     "Pairs",
     "PassiveAggressive",
     "PerClassClassifier",
     "PerceptronFilter",
     "PolaFilter",
     "PosteriorSimilarity",
+    "RBS",
+    "RCA",
     "Relief",
+    "SNN",
+    "SRBS",
     "SiLA",
     "TextVectors",
     "TopicFilter",

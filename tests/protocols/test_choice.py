@@ -19,7 +19,6 @@ from samewise.protocols import (
     reduction_for,
     tune_learner,
 )
-from samewise.protocols.choice import GRIDS
 
 
 @pytest.mark.parametrize("name", BY_COMMAND)
@@ -31,9 +30,9 @@ def test_every_learner_learns_with_its_defaults(name, labeled):
         assert learner.random_state == 0
 
 
-@pytest.mark.parametrize("name", GRIDS)
+@pytest.mark.parametrize("name", [name for name, entry in BY_COMMAND.items() if entry.grid])
 def test_grids_name_parameters_of_their_learners(name):
-    for key, values in GRIDS[name].items():
+    for key, values in BY_COMMAND[name].grid.items():
         for value in values:
             make_learner(name, {key: value})._validate_params()
 
