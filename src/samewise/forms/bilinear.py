@@ -73,10 +73,12 @@ class Bilinear(Form):
         Parameters
         ----------
         Q : array or CSR matrix of shape (k, m)
+            Queries, one row each.
 
         Returns
         -------
         array of shape (k, n)
+            The embedded queries.
 
         Examples
         --------
@@ -101,6 +103,7 @@ class Bilinear(Form):
         Returns
         -------
         LowRankBilinear
+            The form of LRᵀ.
 
         Notes
         -----
@@ -197,10 +200,12 @@ class NormalizedBilinear(Bilinear):
         Parameters
         ----------
         Q : array or CSR matrix of shape (k, m)
+            Queries, one row each.
 
         Returns
         -------
         array of shape (k, n)
+            The embedded queries.
 
         Examples
         --------
@@ -228,7 +233,17 @@ class NormalizedBilinear(Bilinear):
         return E
 
     def reduce(self, rank: int) -> LowRankBilinear:
-        """Only without a normalizer, which a LowRankBilinear does not have.
+        """The best approximation of A by a matrix of that rank; only with normalizer=None.
+
+        Parameters
+        ----------
+        rank : int
+            Number of columns of L and R; from the rank of A on, the rank of A.
+
+        Returns
+        -------
+        LowRankBilinear
+            The form of LRᵀ.
 
         Examples
         --------

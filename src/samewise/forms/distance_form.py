@@ -34,10 +34,15 @@ class DistanceForm(Form, storable=False):
         X, Y : array or CSR matrix of shape (n, n_features_in)
         squared : bool, default=False
             Give the squared distances.
+        X : None
+            First member of each pair, one row each.
+        Y : None
+            Second member of each pair, one row each.
 
         Returns
         -------
         array of shape (n,)
+            The value of each pair.
 
         Examples
         --------
@@ -64,6 +69,7 @@ class DistanceForm(Form, storable=False):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features_in)
+            Rows to compare.
         Y : array or CSR matrix of shape (m, n_features_in), default=None
             X itself by default.
         squared : bool, default=False
@@ -74,6 +80,7 @@ class DistanceForm(Form, storable=False):
         Returns
         -------
         array of shape (n, m)
+            The value of every row of X with every row of Y.
 
         Examples
         --------
@@ -104,14 +111,25 @@ class EuclideanForm(DistanceForm, storable=False):
 
     Examples
     --------
-    >>> from samewise.forms import Mahalanobis
+    >>> from samewise import Mahalanobis
     >>> isinstance(Mahalanobis.identity(2), EuclideanForm)
     True
     """
 
     @abstractmethod
     def embed(self, X: Matrix) -> Array:
-        """Map rows to where the distance is Euclidean."""
+        """Map rows to where the distance is Euclidean.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features_in)
+            Examples, one row each.
+
+        Returns
+        -------
+        array of shape (n, n_components)
+            The embedded rows.
+        """
 
     @abstractmethod
     def _embed(self, X: Matrix) -> Array:

@@ -70,14 +70,31 @@ class Form(Frozen, Storable, ABC, storable=False):
         """Prepare the items once; the function gives the values of some rows against all."""
 
     def state(self) -> State:
-        """All that makes this form."""
+        """All that makes this form.
+
+        Returns
+        -------
+        State
+            Arrays and plain values, by name.
+        """
         parts = {name: getattr(self, name) for name in self._stored}
         arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
         return State(arrays, {name: parts[name] for name in parts if name not in arrays})
 
     @classmethod
     def restore(cls, saved: Saved) -> Self:
-        """The form of a state, with exactly its arrays, which are checked but not recomputed."""
+        """The form of a state, with exactly its arrays, which are checked but not recomputed.
+
+        Parameters
+        ----------
+        saved : Saved
+            The state, read from a file.
+
+        Returns
+        -------
+        Form
+            The restored object.
+        """
         parts = saved.everything()
         form = cls._of_parts(parts)
         state = form.state()
@@ -113,6 +130,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         Parameters
         ----------
         Y : array or CSR matrix of shape (m, n_features_items)
+            Items, one row each.
         labels : array of shape (m,), default=None
             The classes of the items, for a form with `needs_labels`.
 
@@ -123,7 +141,7 @@ class Form(Frozen, Storable, ABC, storable=False):
 
         Examples
         --------
-        >>> from samewise.forms import Mahalanobis
+        >>> from samewise import Mahalanobis
         >>> Mahalanobis.identity(1).groups_of([[0.0], [1.0]])
         array([0, 0])
         """
@@ -145,6 +163,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         Returns
         -------
         Form
+            The form itself, or one that knows the classes of the items.
 
         See Also
         --------
@@ -152,7 +171,7 @@ class Form(Frozen, Storable, ABC, storable=False):
 
         Examples
         --------
-        >>> from samewise.forms import Mahalanobis
+        >>> from samewise import Mahalanobis
         >>> form = Mahalanobis.identity(1)
         >>> form.bind([[0.0], [1.0]], ["a", "b"]) is form
         True
@@ -170,6 +189,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         Returns
         -------
         Form
+            A form of rows of n features.
         """
         raise InvalidInputError(
             f"{type(self).__name__} is not made of linear maps, so it cannot be lifted."
@@ -183,11 +203,14 @@ class Form(Frozen, Storable, ABC, storable=False):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features_in)
+            First member of each pair, one row each.
         Y : array or CSR matrix of shape (n, n_features_items)
+            Second member of each pair, one row each.
 
         Returns
         -------
         array of shape (n,)
+            The value of each pair.
 
         Examples
         --------
@@ -203,6 +226,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features_in)
+            Rows to compare.
         Y : array or CSR matrix of shape (m, n_features_items), default=None
             X itself by default.
         max_bytes : float, default=2**32
@@ -211,6 +235,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         Returns
         -------
         array of shape (n, m)
+            The value of every row of X with every row of Y.
 
         Examples
         --------
@@ -226,6 +251,20 @@ class Form(Frozen, Storable, ABC, storable=False):
     ) -> Array:
         """Like `cross`, but larger is always closer: −distance, or the similarity itself.
 
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features_in)
+            Rows to compare.
+        Y : array or CSR matrix of shape (m, n_features_items), default=None
+            Rows to compare with; X itself by default.
+        max_bytes : float, default=2**32
+            The largest result that may be allocated; beyond it, a TooLargeError is raised.
+
+        Returns
+        -------
+        array of shape (n, m)
+            Closeness of every row of X to every row of Y; larger is closer.
+
         Examples
         --------
         >>> from samewise import Mahalanobis
@@ -237,6 +276,18 @@ class Form(Frozen, Storable, ABC, storable=False):
 
     def pair_closeness(self, X: Matrix, Y: Matrix) -> Array:
         """Like `pairs`, but larger is always closer: −distance, or the similarity itself.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features_in)
+            First member of each pair, one row each.
+        Y : array or CSR matrix of shape (n, n_features_items)
+            Second member of each pair, one row each.
+
+        Returns
+        -------
+        array of shape (n,)
+            Closeness of each pair; larger is closer.
 
         Examples
         --------
@@ -254,6 +305,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features_in)
+            Rows to compare.
         Y : array or CSR matrix of shape (m, n_features_items), default=None
             X itself by default. It is prepared once.
         block_bytes : int, default=2**26

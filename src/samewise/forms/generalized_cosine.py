@@ -73,6 +73,7 @@ class GeneralizedCosine(Form):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
+            Examples, one row each.
 
         Returns
         -------

@@ -111,7 +111,7 @@ class KernelMahalanobis(EuclideanForm):
         return self.support.shape[1]
 
     def embed(self, X: Matrix) -> Array:
-        """k(X, support) Cᵀ: rows whose Euclidean distance is this distance.
+        """Rows k(X, support) Cᵀ, whose Euclidean distance is this distance.
 
         Parameters
         ----------
@@ -121,6 +121,7 @@ class KernelMahalanobis(EuclideanForm):
         Returns
         -------
         array of shape (n, r)
+            The embedded rows.
 
         Examples
         --------
@@ -182,7 +183,13 @@ class KernelMahalanobis(EuclideanForm):
         return squared_norms(self._embed(X) - self._embed(Y))
 
     def state(self) -> State:
-        """All that makes this form."""
+        """All that makes this form.
+
+        Returns
+        -------
+        State
+            Arrays and plain values, by name.
+        """
         arrays = {"coefficients": self.coefficients}
         params = {"kernel": self.kernel, "kernel_params": self._kernel_params}
         if not sparse.issparse(self.support):

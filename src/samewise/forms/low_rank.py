@@ -42,7 +42,7 @@ class LowRankBilinear(Form):
 
     See Also
     --------
-    Bilinear.reduce : the form of this kind nearest to a full W.
+    Bilinear.reduce : The form of this kind nearest to a full W.
 
     Examples
     --------
@@ -112,10 +112,12 @@ class LowRankBilinear(Form):
         Parameters
         ----------
         Q : array or CSR matrix of shape (a, m)
+            Queries, one row each.
 
         Returns
         -------
         array of shape (a, k)
+            The embedded queries.
 
         Examples
         --------
@@ -131,10 +133,12 @@ class LowRankBilinear(Form):
         Parameters
         ----------
         P : array or CSR matrix of shape (b, n)
+            Items, one row each.
 
         Returns
         -------
         array of shape (b, k)
+            The embedded items.
 
         Examples
         --------

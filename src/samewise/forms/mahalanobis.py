@@ -110,6 +110,16 @@ class Mahalanobis(EuclideanForm):
     def identity(cls, n_features: int) -> Self:
         """The Euclidean distance.
 
+        Parameters
+        ----------
+        n_features : int
+            Number of features, at least 1.
+
+        Returns
+        -------
+        Mahalanobis
+            The form with M = I.
+
         Examples
         --------
         >>> Mahalanobis.identity(3).pairs([[0.0, 0.0, 0.0]], [[1.0, 2.0, 2.0]])
@@ -142,10 +152,12 @@ class Mahalanobis(EuclideanForm):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
+            Examples, one row each.
 
         Returns
         -------
         array of shape (n, r)
+            The embedded rows.
 
         Examples
         --------
@@ -161,6 +173,11 @@ class Mahalanobis(EuclideanForm):
         ----------
         n_components : int
             Number of directions; from the rank of M on, the form itself is returned.
+
+        Returns
+        -------
+        Mahalanobis
+            The form of the leading directions.
 
         Examples
         --------
@@ -185,6 +202,7 @@ class Mahalanobis(EuclideanForm):
         Returns
         -------
         Mahalanobis
+            A form of rows of n features.
 
         Examples
         --------
@@ -195,6 +213,16 @@ class Mahalanobis(EuclideanForm):
 
     def effective_rank(self, tol: float = 1e-9) -> int:
         """Number of eigenvalues greater than tol·λ_max.
+
+        Parameters
+        ----------
+        tol : float, default=1e-9
+            The part of the largest eigenvalue λ_max that others must exceed.
+
+        Returns
+        -------
+        int
+            The number of such eigenvalues.
 
         Examples
         --------
@@ -221,7 +249,13 @@ class Mahalanobis(EuclideanForm):
         return singular[:, None] * V
 
     def state(self) -> State:
-        """All that makes this form."""
+        """All that makes this form.
+
+        Returns
+        -------
+        State
+            Arrays and plain values, by name.
+        """
         names = ("matrix", "components", "eigenvalues") if self._from_matrix else ("components",)
         return State({name: getattr(self, name) for name in names})
 

@@ -105,6 +105,7 @@ class MultiMetric(DistanceForm):
         Parameters
         ----------
         Y : array or CSR matrix of shape (m, d)
+            Items, one row each.
         labels : array of shape (m,), default=None
             The classes of the items. Not needed if the form has centers, or is bound to the items.
 
@@ -178,6 +179,7 @@ class MultiMetric(DistanceForm):
         Returns
         -------
         MultiMetric
+            A form of rows of n features.
         """
         # A center's distances to rows all grow by what V leaves of the row: ranks stay.
         centers = None if self.centers is None else self.centers @ axes
@@ -212,7 +214,13 @@ class MultiMetric(DistanceForm):
         return max(self.components.shape[1:])
 
     def state(self) -> State:
-        """All that makes this form; the items it is bound to do not belong to it."""
+        """All that makes this form; the items it is bound to do not belong to it.
+
+        Returns
+        -------
+        State
+            Arrays and plain values, by name.
+        """
         n_groups, _, d = self.components.shape
         arrays = {"components": self.components.reshape(-1, d)}
         if self.centers is not None:

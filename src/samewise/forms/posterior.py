@@ -77,10 +77,12 @@ class PosteriorSimilarity(Form):
         Parameters
         ----------
         Q : array or CSR matrix of shape (k, d)
+            Queries, one row each.
 
         Returns
         -------
         array of shape (k, n_classes)
+            The embedded queries.
 
         Examples
         --------
@@ -91,15 +93,17 @@ class PosteriorSimilarity(Form):
         return self._embed_query(self._check_rows(Q, "Q", self.n_features_in))
 
     def embed_item(self, P: Matrix) -> Array:
-        """p(x) for each row: the probabilities of the classes.
+        """Probabilities p(x) of the classes, for each row.
 
         Parameters
         ----------
         P : array or CSR matrix of shape (k, d)
+            Items, one row each.
 
         Returns
         -------
         array of shape (k, n_classes)
+            The embedded items.
 
         Examples
         --------
