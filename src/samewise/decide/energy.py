@@ -336,9 +336,9 @@ def _measure_perimeters(E: Matrix, targets: Indices, out: NDArray[np.float64]) -
     """out_ij := 1 + D(i, j) for the targets j of the rows i; as it is for none."""
     for at in row_slices(len(targets), E.shape[1] * 8, _PAIR_BYTES):
         for j, found in enumerate(targets[at].T):
-            told = np.flatnonzero(found >= 0)
-            here, there = E[at][told].astype(np.float64), E[found[told]].astype(np.float64)
-            out[at.start + told, j] = 1 + squared_norms(difference(here, there))
+            known = np.flatnonzero(found >= 0)
+            here, there = E[at][known].astype(np.float64), E[found[known]].astype(np.float64)
+            out[at.start + known, j] = 1 + squared_norms(difference(here, there))
 
 
 def _squares(E: Matrix, name: str) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,32 @@ from samewise.supervision.supervision_checks import (
 __all__ = ["Pairs", "Triplets"]
 
 
-class Pairs:
+class _RowNumbers:
+    """Row numbers into a matrix, and what goes with each: pairs or triplets."""
+
+    __slots__: tuple[str, ...] = ()
+    _members: ClassVar[tuple[str, ...]]
+
+    def __len__(self) -> int:
+        return len(getattr(self, self._members[0]))
+
+    def __getitem__(self, rows: slice | ArrayLike) -> Self:
+        """The chosen ones (a slice, row numbers or a mask), over the same matrices."""
+        rows = _chosen(rows, type(self).__name__.lower())
+        chosen = object.__new__(type(self))
+        for name in self.__slots__:
+            values = getattr(self, name)
+            whole = name in ("X", "items") or values is None
+            setattr(chosen, name, values if whole else read_only(values[rows]))
+        return chosen
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Their number and that of their members: lets scikit-learn split them."""
+        return len(self), len(self._members)
+
+
+class Pairs(_RowNumbers):
     """Pairs of rows that are the same (+1) or not the same (−1).
 
     Parameters
@@ -52,6 +77,7 @@ class Pairs:
     """
 
     __slots__ = ("X", "left", "right", "sample_weight", "y")
+    _members = ("left", "right")
 
     X: Matrix
     left: Indices
@@ -78,28 +104,10 @@ class Pairs:
         self.y = checked_signs(y, len(self.left))
         self.sample_weight = checked_weights(sample_weight, len(self.left), "pairs")
 
-    def __len__(self) -> int:
-        return len(self.y)
-
     def __repr__(self) -> str:
         n, d = self.X.shape
         similar = int(np.count_nonzero(self.y == 1))
         return f"Pairs({len(self)} pairs, {similar} similar, over {n} rows of {d} features)"
-
-    def __getitem__(self, rows: slice | ArrayLike) -> Pairs:
-        """The chosen pairs (a slice, row numbers or a mask), over the same matrix."""
-        rows = _chosen(rows, "pairs")
-        chosen = object.__new__(Pairs)
-        chosen.X = self.X
-        for name in ("left", "right", "y", "sample_weight"):
-            values = getattr(self, name)
-            setattr(chosen, name, None if values is None else read_only(values[rows]))
-        return chosen
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_pairs, 2): lets scikit-learn split pairs for cross-validation."""
-        return len(self), 2
 
     def differences(self) -> Matrix:
         """Differences v = x − x′ of every pair.
@@ -168,10 +176,7 @@ class Pairs:
         Pairs(100 pairs, 50 similar, over 150 rows of 4 features)
         """
         X = checked_matrix(X)
-        codes, weights = sampling.class_codes(X, y, sample_weight)
-        order = None
-        if merge_duplicates:
-            codes, weights, order = sampling.merge_duplicates(X, codes, weights)
+        codes, weights, order = sampling.coded(X, y, sample_weight, merge_duplicates)
         left, right = sampling.draw_pairs(
             X, codes, order, n_pairs, strategy, n_neighbors, form, random_state
         )
@@ -242,7 +247,7 @@ class Pairs:
         return cls(X, judged.row[keep], judged.col[keep], y)
 
 
-class Triplets:
+class Triplets(_RowNumbers):
     """Triplets: the positive is closer to the anchor than the negative is.
 
     Parameters
@@ -264,6 +269,7 @@ class Triplets:
     """
 
     __slots__ = ("X", "anchor", "items", "negative", "positive", "sample_weight")
+    _members = ("anchor", "positive", "negative")
 
     X: Matrix
     anchor: Indices
@@ -294,30 +300,12 @@ class Triplets:
             )
         self.sample_weight = checked_weights(sample_weight, len(self.anchor), "triplets")
 
-    def __len__(self) -> int:
-        return len(self.anchor)
-
     def __repr__(self) -> str:
         n, d = self.X.shape
         text = f"Triplets({len(self)} triplets over {n} rows of {d} features"
         if self.items is not self.X:
             text += f" and {self.items.shape[0]} items of {self.items.shape[1]}"
         return text + ")"
-
-    def __getitem__(self, rows: slice | ArrayLike) -> Triplets:
-        """The chosen triplets (a slice, row numbers or a mask), over the same matrices."""
-        rows = _chosen(rows, "triplets")
-        chosen = object.__new__(Triplets)
-        chosen.X, chosen.items = self.X, self.items
-        for name in ("anchor", "positive", "negative", "sample_weight"):
-            values = getattr(self, name)
-            setattr(chosen, name, None if values is None else read_only(values[rows]))
-        return chosen
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_triplets, 3): lets scikit-learn split triplets for cross-validation."""
-        return len(self), 3
 
     @classmethod
     def from_labels(
@@ -385,21 +373,13 @@ class Triplets:
         X = checked_matrix(X)
         part = semi_hard_part(negatives)
         check_form(form, X)
-        codes, weights = sampling.class_codes(X, y, sample_weight)
-        order = None
-        if merge_duplicates:
-            codes, weights, order = sampling.merge_duplicates(X, codes, weights)
+        codes, weights, order = sampling.coded(X, y, sample_weight, merge_duplicates)
         rng = check_random_state(random_state)
         drawn = anchor, positive, negative = sampling.draw_triplets(codes, order, n_triplets, rng)
         if part > 0:
             negative = harden(X, codes, order, drawn, part, form, rng)
-        return cls(
-            X,
-            anchor,
-            positive,
-            negative,
-            sample_weight=sampling.pair_weights(weights, anchor, positive, negative),
-        )
+        weights = sampling.pair_weights(weights, anchor, positive, negative)
+        return cls(X, anchor, positive, negative, sample_weight=weights)
 
     @classmethod
     def from_arrays(cls, triplets: ArrayLike, sample_weight: ArrayLike | None = None) -> Triplets:

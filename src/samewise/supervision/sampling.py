@@ -23,6 +23,14 @@ PER_EXAMPLE, AT_MOST = 20, 100_000
 hour where there are many examples of many features."""
 
 
+def coded(
+    X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None, merge: bool
+) -> tuple[NDArray[np.intp], NDArray[np.float64] | None, Indices | None]:
+    """Class numbers, weights, and the order to sample along; `merge` takes duplicates as one."""
+    codes, weights = class_codes(X, y, sample_weight)
+    return merge_duplicates(X, codes, weights) if merge else (codes, weights, None)
+
+
 def class_codes(
     X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:

@@ -9,10 +9,12 @@ import numpy as np
 
 from samewise.supervision.containers import Pairs, Triplets
 
-Told = TypeVar("Told", Pairs, Triplets)
+Examples = TypeVar("Examples", Pairs, Triplets)
 
 
-def passes(told: Told, n_passes: int, shuffle: bool, rng: np.random.RandomState) -> Iterator[Told]:
+def passes(
+    examples: Examples, n_passes: int, shuffle: bool, rng: np.random.RandomState
+) -> Iterator[Examples]:
     """The examples, as often as asked, each time in their own order or in a new random one."""
     for _ in range(n_passes):
-        yield told[rng.permutation(len(told))] if shuffle else told
+        yield examples[rng.permutation(len(examples))] if shuffle else examples
