@@ -1,0 +1,100 @@
+"""Files of each kind, as this version writes them: `python -m tests.files.writing`.
+
+A release adds a folder named by the version of the format; folders are never written again, and
+every later version must load what is in them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import samewise
+from samewise.catalog import LEARNERS
+from samewise.files.container import FORMAT
+from samewise.forms import Form
+from samewise.learners.learner import Learner
+
+HERE = Path(__file__).parent
+FOLDER = HERE / f"format_{FORMAT}"
+
+rng = np.random.RandomState(0)
+y = np.repeat([0, 1, 2], 8)
+X = (rng.uniform(size=(24, 3)) + 0.5 * y[:, None] * np.array([1.0, 0.0, 0.5])).round(3)
+TOPICS = {"cocoa": "cocoa beans harvest", "gold": "gold mine ounces"}
+
+
+def forms() -> dict[str, Form]:
+    """A form of each kind."""
+    M = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 0.5]])
+    return {
+        "Mahalanobis": samewise.Mahalanobis(M),
+        "Bilinear": samewise.Bilinear(M),
+        "LowRankBilinear": samewise.Bilinear(M).reduce(2),
+        "NormalizedBilinear": samewise.NormalizedBilinear(M, "dice"),
+        "GeneralizedCosine": samewise.GeneralizedCosine(M),
+        "KernelMahalanobis": samewise.KernelMahalanobis(
+            np.ones((1, 4)), X[:4], "rbf", {"gamma": 0.5}
+        ),
+        "MultiMetric": samewise.MultiMetric(np.stack([M, np.eye(3)]), centers=X[[0, 20]]),
+        "NeuralSimilarity": samewise.SNN(2, max_iter=5, tol=0, random_state=0).fit(X, y).metric_,
+        "PosteriorSimilarity": samewise.HIER().fit(X, y).metric_,
+    }
+
+
+def learners() -> dict[str, Learner]:
+    """Every learner, fitted."""
+    given: dict[str, dict[str, Any]] = {"SiLA": {"n_neighbors": 2}, "SNN": {"n_hidden": 2}}
+    made = {}
+    for entry in LEARNERS:
+        cls = getattr(samewise, entry.name)
+        options = dict(given.get(entry.name, {}))
+        if "random_state" in cls().get_params():
+            options["random_state"] = 0
+        if "max_iter" in cls().get_params() and entry.name != "HIER":
+            options["max_iter"] = 200
+        made[entry.name] = cls(**options).fit(X, y)
+    return made
+
+
+def filters() -> dict[str, Any]:
+    """Every filter, after a few documents."""
+    names = (
+        "TopicFilter",
+        "BatchTopicFilter",
+        "PolaFilter",
+        "NearestFilter",
+        "PerceptronFilter",
+        "PAUMFilter",
+    )
+    return {
+        name: getattr(samewise, name)(vectorizer=samewise.TextVectors(n_features=64)).fit(TOPICS)
+        for name in names
+    }
+
+
+def answers(kept: Any) -> list[float]:
+    """What a kept object says about fixed rows, or how many topics it has."""
+    form = kept if isinstance(kept, Form) else getattr(kept, "metric_", getattr(kept, "form", None))
+    if form is None:
+        return [float(len(kept.topics_))]
+    form = form.bind(X[:3], y[:3])
+    return np.asarray(form.closeness(X[3:6], X[:3]), dtype=np.float64).ravel().round(9).tolist()
+
+
+def objects() -> dict[str, Any]:
+    """One of each kind, by the name of its file."""
+    model = samewise.Model(forms()["Mahalanobis"], feature_names=("a", "b", "c"))
+    return {**forms(), **learners(), **filters(), "Model": model}
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir()
+    made = objects()
+    for name, each in made.items():
+        each.save(FOLDER / f"{name}.samewise")
+    found = {name: answers(each) for name, each in made.items()}
+    (FOLDER / "answers.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
