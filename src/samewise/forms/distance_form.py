@@ -32,12 +32,9 @@ class DistanceForm(Form, storable=False):
         Parameters
         ----------
         X, Y : array or CSR matrix of shape (n, n_features_in)
+            First and second member of each pair, one row each.
         squared : bool, default=False
             Give the squared distances.
-        X : None
-            First member of each pair, one row each.
-        Y : None
-            Second member of each pair, one row each.
 
         Returns
         -------
