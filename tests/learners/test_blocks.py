@@ -14,8 +14,8 @@ from samewise.learners.batch import pair_differences as differences
 from samewise.learners.batch.itml import ITML
 from samewise.learners.batch.mmc import MMC
 from samewise.learners.batch.pair_differences import Differences
+from samewise.learners.closed import scatter_matrices as scatter
 from samewise.learners.closed.closed_form import centered, differences_within
-from samewise.learners.closed.closed_form import scatter_matrices as scatter
 from samewise.learners.closed.rca import RCA
 from samewise.learners.online.lego import LEGO
 
