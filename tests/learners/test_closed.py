@@ -14,9 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, load
 from samewise.exceptions import DegenerateInputError, SamewiseWarning, TooLargeError
+from samewise.learners import dense_rows
+from samewise.learners.closed import classical as plain
 from samewise.learners.closed.classical import LDA, PCA, Cosine, Covariance, Euclidean
-from samewise.learners.closed.closed_form import classical as plain
-from samewise.learners.closed.closed_form import closed_form as closed
 from tests.reference import closed as reference
 
 ALL = [Euclidean(), Cosine(), Covariance(), PCA(), LDA()]
@@ -186,7 +186,7 @@ def test_bad_input_is_named(call, text):
 
 
 def test_what_would_not_fit_into_memory(monkeypatch):
-    monkeypatch.setattr(closed, "MOST", 15)
+    monkeypatch.setattr(dense_rows, "MOST_SPARSE", 15)
     monkeypatch.setattr(plain, "MOST", 15)
     for learner in (Euclidean(), Cosine()):
         with pytest.raises(TooLargeError, match="a dense matrix of 4 × 4 values"):

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier, datasets
 from samewise.exceptions import DatasetNotFoundError, SamewiseWarning, TooLargeError
 from samewise.forms import Mahalanobis
-from samewise.learners.batch import batch_learner as batch
+from samewise.learners import dense_rows
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn import estimator as lmnn_estimator
 from samewise.learners.batch.lmnn.impostors import search
@@ -401,7 +401,7 @@ def test_sparse_rows_are_made_dense_up_to_a_size(labeled, monkeypatch):
     lmnn = LMNN().fit(sp.csr_array(X), y)
     np.testing.assert_array_equal(lmnn.components_, LMNN().fit(X, y).components_)
     np.testing.assert_allclose(lmnn.transform(sp.csr_array(X)), lmnn.transform(X))
-    monkeypatch.setattr(batch, "MOST_SPARSE", 299)
+    monkeypatch.setattr(dense_rows, "MOST_SPARSE", 299)
     with pytest.raises(TooLargeError, match=re.escape("60 × 5 values, more than 299. Reduce")):
         lmnn.fit(sp.csr_array(X), y)
 

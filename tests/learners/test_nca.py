@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import samewise
 from samewise import KNNClassifier, Pairs
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
-from samewise.learners.batch import batch_learner as batch
+from samewise.learners import dense_rows
 from samewise.learners.batch import soft_neighbors
 from samewise.learners.batch.itml import ITML
 from samewise.learners.batch.mcml import MCML
@@ -260,6 +260,6 @@ def test_bad_input_is_refused(labeled, pairs, monkeypatch):
     with pytest.raises(InvalidInputError, match=r"learns from class labels.*ITML"):
         NCA().fit(pairs, None)
     assert isinstance(pairs, Pairs)
-    monkeypatch.setattr(batch, "MOST_SPARSE", 10)
+    monkeypatch.setattr(dense_rows, "MOST_SPARSE", 10)
     with pytest.raises(TooLargeError, match="Reduce the features first"):
         NCA().fit(sp.csr_array(X), y)

@@ -23,12 +23,12 @@ from samewise.learners.closed.closed_form import (
     MOST,
     LinearMap,
     centered,
-    dense_rows,
     differences_within,
     group_sums,
     whitening,
     without_rounding,
 )
+from samewise.learners.dense_rows import dense_rows
 from samewise.learners.neighbors.class_checks import numbered
 
 __all__ = ["LDA", "PCA", "Cosine", "Covariance", "Euclidean"]

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from samewise._typing import Array, Indices, Matrix
-from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
+from samewise._typing import Array, Indices
+from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import GeneralizedCosine, Mahalanobis
 from samewise.learners.attributes import Attribute, FormOf
 from samewise.learners.learner import MapLearner
@@ -18,7 +18,6 @@ __all__ = [
     "ACCEPTED",
     "LinearMap",
     "centered",
-    "dense_rows",
     "differences_within",
     "group_sums",
     "whitening",
@@ -29,7 +28,7 @@ ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.flo
 """The rows that are taken."""
 
 MOST = 2**27
-"""The most values of a dense array that is made of sparse rows, or of a d × d matrix."""
+"""The most values of a d × d matrix."""
 
 LARGEST = 1e70
 """The largest value taken."""
@@ -48,19 +47,6 @@ class LinearMap(MapLearner, storable=False):
 
     def _keep(self, L: Array, dtype: np.dtype[Any]) -> None:
         self.metric_ = Mahalanobis.from_components(L.astype(dtype))
-
-
-def dense_rows(X: Matrix, owner: str) -> Array:
-    """X as a dense array, if it is not sparse and large."""
-    if not sp.issparse(X):
-        return X
-    if X.shape[0] * X.shape[1] > MOST:
-        raise TooLargeError(
-            f"{owner} works on dense rows; made dense, X would have {X.shape[0]:,} × "
-            f"{X.shape[1]:,} values, more than {MOST:,}. Reduce the features first, for example "
-            "with sklearn.decomposition.TruncatedSVD."
-        )
-    return X.toarray()
 
 
 def centered(X: Array) -> Array:

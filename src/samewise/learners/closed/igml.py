@@ -22,10 +22,10 @@ from samewise.learners.closed.closed_form import (
     ACCEPTED,
     LinearMap,
     centered,
-    dense_rows,
     group_sums,
     whitening,
 )
+from samewise.learners.dense_rows import dense_rows
 from samewise.learners.neighbors.class_checks import numbered
 
 __all__ = ["IGML", "KIGML"]

@@ -22,10 +22,10 @@ from samewise.learners.batch.lmnn.kernel_lmnn import KernelBasis
 from samewise.learners.closed.closed_form import (
     ACCEPTED,
     LinearMap,
-    dense_rows,
     whitening,
 )
 from samewise.learners.closed.scatter_matrices import covariances
+from samewise.learners.dense_rows import dense_rows
 from samewise.learners.learner import Learner
 from samewise.learners.neighbors.class_checks import numbered
 from samewise.supervision import Pairs
