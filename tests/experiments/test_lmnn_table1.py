@@ -162,7 +162,7 @@ def test_a_pass_over_mapped_inputs_is_a_further_pass():
     A, a = toy(1).train
     first = LMNN(tol=1e-6).fit(A, a)
     second = LMNN(init="identity", tol=1e-6).fit(first.transform(A), a)
-    both = LMNN(n_passes=2, tol=1e-6).fit(A, a)
+    both = LMNN(n_target_searches=2, tol=1e-6).fit(A, a)
     assert second.loss_ < 0.9 * first.loss_
     assert second.loss_ == pytest.approx(both.loss_, rel=1e-3)
 

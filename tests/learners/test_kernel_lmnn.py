@@ -21,6 +21,7 @@ from samewise import KNNClassifier, load
 from samewise.datasets import make_concentric_circles
 from samewise.exceptions import NotPSDError, SamewiseWarning
 from samewise.forms import KernelMahalanobis
+from samewise.learners import kernel_basis
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn import kernel_lmnn as module
 from samewise.learners.batch.lmnn.kernel_lmnn import KernelLMNN
@@ -74,7 +75,7 @@ def test_loss_is_that_of_the_kernel_values_alone(labeled, kernel, hinge):
     learner = KernelLMNN(*kernel, hinge=hinge, n_directions=5, max_iter=20, tol=0.01).fit(X, y)
     K = pairwise_kernels(X, metric=kernel[0], **kernel[1])
     # Targets, too, are found among five directions: in all of feature space there may be others.
-    B = module.directions(K, K.dtype)[:5]
+    B = kernel_basis.directions(K, K.dtype)[:5]
     within = K @ B.T @ B @ K
     A = learner.metric_.matrix
     assert (np.abs(A) > 0).any() and A.shape == (60, 60)
@@ -167,7 +168,7 @@ def test_loss_among_landmarks_is_that_of_the_projections(labeled):
     X, y = labeled
     learner = KernelLMNN(**RBF, n_landmarks=20, random_state=0, max_iter=50, tol=1e-2).fit(X, y)
     S = X[learner.landmarks_]
-    K, B = rbf_kernel(X, S, gamma=0.1), module.directions(rbf_kernel(S, gamma=0.1), X.dtype)
+    K, B = rbf_kernel(X, S, gamma=0.1), kernel_basis.directions(rbf_kernel(S, gamma=0.1), X.dtype)
     Z = K @ B.T
     loss, active = _loss_among(learner.metric_.matrix, K, Z @ Z.T, y, False)
     assert learner.loss_ == pytest.approx(loss, rel=1e-5, abs=1e-6)
@@ -176,8 +177,8 @@ def test_loss_among_landmarks_is_that_of_the_projections(labeled):
 
 def test_beyond_a_size_landmarks_are_drawn(labeled, monkeypatch):
     X, y = labeled
-    monkeypatch.setattr(module, "EXACT", 50)
-    monkeypatch.setattr(module, "LANDMARKS", 30)
+    monkeypatch.setattr(kernel_basis, "EXACT", 50)
+    monkeypatch.setattr(kernel_basis, "LANDMARKS", 30)
     assert len(KernelLMNN("linear", random_state=0).fit(X, y).landmarks_) == 30
     assert len(KernelLMNN("linear", n_landmarks=60).fit(X, y).landmarks_) == 60
     assert len(KernelLMNN("linear").fit(X[:50], y[:50]).landmarks_) == 50
@@ -194,7 +195,7 @@ def test_rows_of_the_map(labeled, monkeypatch):
 
 def test_directions_are_orthonormal_in_feature_space(labeled):
     K = polynomial_kernel(labeled[0], degree=2)
-    B = module.directions(K, K.dtype)
+    B = kernel_basis.directions(K, K.dtype)
     np.testing.assert_allclose(B @ K @ B.T, np.eye(len(B)), atol=1e-6)
     np.testing.assert_allclose(B.sum(axis=1), 0, atol=1e-6)
     # 5 linear and 15 quadratic features.
@@ -278,12 +279,12 @@ def test_given_targets_passes_callback_and_history(labeled):
         seen.append(info["components"])
         return len(seen) == 3
 
-    common = {**RBF, "n_directions": 6, "n_passes": 2}
+    common = {**RBF, "n_directions": 6, "n_target_searches": 2}
     learner = KernelLMNN(**common, targets=targets, callback=look).fit(X, y)
     assert learner.n_iter_ == 3 == len(learner.history_["loss"]) and not learner.converged_
     assert seen[-1].shape == learner.components_.shape == (6, 60)
     learner = KernelLMNN(**common, tol=1e-2).fit(X, y)
-    assert set(learner.history_["pass"]) == {1, 2}
+    assert set(learner.history_["stage"]) == {1, 2}
 
 
 def test_warm_start_goes_on_from_the_form_before(labeled):

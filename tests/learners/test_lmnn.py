@@ -18,6 +18,7 @@ from samewise import KNNClassifier, datasets
 from samewise.exceptions import DatasetNotFoundError, SamewiseWarning, TooLargeError
 from samewise.forms import Mahalanobis
 from samewise.learners import dense_rows
+from samewise.learners.batch.batch_learner import held_out_rows
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn import estimator as lmnn_estimator
 from samewise.learners.batch.lmnn.impostors import search
@@ -29,7 +30,7 @@ from tests.pairwise import SEEDS, pairwise
 from tests.reference.lmnn import loss_and_gradient, target_neighbors
 
 
-@parametrize_with_checks([LMNN(), LMNN(n_passes=2, hinge="squared")])
+@parametrize_with_checks([LMNN(), LMNN(n_target_searches=2, hinge="squared")])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -242,7 +243,7 @@ def test_deterministic(labeled):
 def test_history_and_callback(labeled):
     X, y = labeled
     seen = []
-    lmnn = LMNN(callback=seen.append, n_passes=2).fit(X, y)
+    lmnn = LMNN(callback=seen.append, n_target_searches=2).fit(X, y)
     assert [info["iteration"] for info in seen] == list(range(1, lmnn.n_iter_ + 1))
     for name, values in lmnn.history_.items():
         np.testing.assert_array_equal(values, [info[name] for info in seen])
@@ -254,7 +255,7 @@ def test_history_and_callback(labeled):
 def test_passes_rederive_the_targets(labeled):
     X, y = labeled
     once = LMNN(tol=1e-6).fit(X, y)
-    twice = LMNN(tol=1e-6, n_passes=2).fit(X, y)
+    twice = LMNN(tol=1e-6, n_target_searches=2).fit(X, y)
     targets = target_neighbors(X @ once.components_.T, y, 3)
     loss = loss_and_gradient(twice.components_, X, y, targets, 0.5)[0]
     assert twice.loss_ == pytest.approx(loss, rel=1e-9)
@@ -297,7 +298,7 @@ def test_held_out_points_are_not_learned_from_and_the_best_map_is_kept(labeled):
     lowest = looked[np.argmin(np.array(errors)[looked])]
     final = lmnn.components_
     assert np.array_equal(final, maps[lowest]) or lmnn.converged_
-    _, held = batch.held_out_rows(np.asarray(y), 0.3, np.random.RandomState(0))
+    _, held = held_out_rows(np.asarray(y), 0.3, np.random.RandomState(0))
     assert np.bincount(y[held]).tolist() == [6, 6, 6]
 
 

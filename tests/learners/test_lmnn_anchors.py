@@ -117,9 +117,9 @@ def test_estimate_is_unbiased_and_so_is_its_error():
 
 def test_with_as_many_anchors_as_points_nothing_changes(labeled):
     X, y = labeled
-    plain = LMNN(n_passes=2).fit(X, y)
+    plain = LMNN(n_target_searches=2).fit(X, y)
     for n_anchors in (60, 1000):
-        every = LMNN(n_passes=2, max_anchors=n_anchors, random_state=1).fit(X, y)
+        every = LMNN(n_target_searches=2, max_anchors=n_anchors, random_state=1).fit(X, y)
         np.testing.assert_array_equal(every.components_, plain.components_)
         assert every.loss_ == plain.loss_ == every.anchor_loss_
         assert every.loss_std_ == plain.loss_std_ == 0
@@ -128,7 +128,7 @@ def test_with_as_many_anchors_as_points_nothing_changes(labeled):
 
 OPTIONS = {
     "plain": {},
-    "two passes": {"n_passes": 2},
+    "two passes": {"n_target_searches": 2},
     "squared": {"hinge": "squared"},
     "low rank": {"n_components": 2, "init": "pca"},
     "convex": {"solver": "M", "max_iter": 5000},
@@ -142,7 +142,7 @@ def test_the_loss_is_exact_if_at_most_half_is_left_out(labeled, options):
     lmnn = LMNN(max_anchors=31, random_state=0, **options).fit(X, y)
     squared, mu = lmnn.hinge == "squared", lmnn.push_weight
     targets = target_neighbors(X, y, 3)
-    if lmnn.n_passes == 2:
+    if lmnn.n_target_searches == 2:
         once = LMNN(max_anchors=31, random_state=0).fit(X, y)
         targets = target_neighbors(X @ once.components_.T, y, 3)
     loss = loss_and_gradient(lmnn.components_, X, y, targets, mu, squared)[0]

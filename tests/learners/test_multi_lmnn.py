@@ -228,9 +228,9 @@ def test_a_start_on_a_kink_is_left(monkeypatch):
 def test_the_loss_falls_from_step_to_step_on_the_same_candidates(labeled):
     lmnn = everything(tol=1e-6).fit(*labeled)
     h = lmnn.history_
-    second = h["loss"][h["pass"] == 2]
-    assert set(h["pass"]) == {1, 2} and len(second) > 5
-    assert second[-1] < second[0] < h["loss"][h["pass"] == 1][-1]
+    second = h["loss"][h["stage"] == 2]
+    assert set(h["stage"]) == {1, 2} and len(second) > 5
+    assert second[-1] < second[0] < h["loss"][h["stage"] == 1][-1]
     assert lmnn.n_iter_ == len(h["loss"]) and lmnn.converged_
 
 
@@ -264,7 +264,7 @@ def test_held_out_points_are_not_learned_from_and_the_best_maps_are_kept(labeled
     errors, maps = [], []
 
     def look(info):
-        if info["pass"] == 2:
+        if info["stage"] == 2:
             errors.append(info["validation_error"])
             maps.append(info["components"])
 
@@ -352,7 +352,7 @@ def test_ctrl_c_keeps_what_was_learned(labeled, stage):
 
     def interrupt(info):
         nonlocal at
-        if info["pass"] == stage and not at:
+        if info["stage"] == stage and not at:
             at = info["iteration"]
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -372,7 +372,7 @@ def test_warm_start(labeled):
         lmnn = everything(n_clusters=n_clusters, warm_start=True).fit(X, y)
         loss, steps, metric = lmnn.loss_, lmnn.n_iter_, lmnn.metric_
         lmnn.set_params(random_state=5).fit(X, y)
-        assert lmnn.n_iter_ < steps and lmnn.loss_ <= loss and set(lmnn.history_["pass"]) == {2}
+        assert lmnn.n_iter_ < steps and lmnn.loss_ <= loss and set(lmnn.history_["stage"]) == {2}
         if n_clusters:
             np.testing.assert_array_equal(lmnn.metric_.centers, metric.centers)
     with pytest.raises(ValueError, match="the groups of the fit before, which were others"):

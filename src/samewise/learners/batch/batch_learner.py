@@ -1,27 +1,45 @@
-"""What batch learners have in common: the gate and the result."""
+"""What batch learners have in common: their input, where they start, and how they end."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
 
 from samewise._typing import Array, Indices, Matrix
-from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
+from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Mahalanobis
+from samewise.learners.attributes import Attribute, Count, Flag, History
+from samewise.learners.dense_rows import dense_rows
 from samewise.learners.learner import Learner, MapLearner
+from samewise.learners.neighbors.class_checks import numbered
+from samewise.solvers.evaluation import Matrix64
+from samewise.solvers.run_log import Callback, RunLog
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_pairs, is_labeled
 
-__all__ = ["Batch", "BatchLearner"]
+__all__ = ["COUNT", "FRACTION", "RAN", "RUN", "Batch", "BatchLearner"]
 
-MOST_SPARSE = 2**27
-"""Values of a sparse matrix that is made dense."""
+COUNT = Interval(Integral, 1, None, closed="left")
+FRACTION = Interval(Real, 0, 1, closed="neither")
+
+RUN: dict[str, list[Any]] = {
+    "max_iter": [COUNT],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "warm_start": ["boolean"],
+    "verbose": ["verbose"],
+    "callback": [callable, None],
+}
+"""Constraints of the parameters that every run has."""
+
+RAN: dict[str, Attribute] = {"n_iter_": Count(), "converged_": Flag(), "history_": History()}
+"""What every run leaves."""
 
 SINGULAR = 1e-10
 """A variance below this part of the mean is none."""
@@ -33,6 +51,13 @@ RIDGE = 1e-3
 class Batch(Learner, storable=False):
     """A form learned from all examples at once; a subclass has the `fit`."""
 
+    max_iter: int
+    tol: float
+    warm_start: bool
+    verbose: int | bool
+    callback: Callback
+    n_iter_: int
+
     def _examples(self, X: Any, y: Any, reset: bool = True) -> tuple[Matrix, NDArray[Any]]:
         """Labeled examples, checked as scikit-learn does."""
         if isinstance(X, Pairs) or not is_labeled(X):
@@ -42,23 +67,41 @@ class Batch(Learner, storable=False):
             )
         return super()._examples(X, y, reset)
 
-    def _pairs(self, X: Any, y: Any, draw: Callable[[Matrix, NDArray[Any]], Pairs]) -> Pairs:
+    def _dense_examples(self, X: Any, y: Any) -> tuple[Array, Indices]:
+        """Labeled examples as dense rows, and the number of each one's class in `classes_`."""
+        owner = type(self).__name__
+        X, y = self._examples(X, y)
+        X = dense_rows(X, owner)
+        self.classes_, labels = numbered(y, owner)
+        return X, labels
+
+    def _pairs(self, X: Any, y: Any, sample: Callable[[Matrix, NDArray[Any]], Pairs]) -> Pairs:
         """Pairs as they are given, or sampled from labeled examples."""
         pairs = as_pairs(
             X,
             y,
             None,
             learner=type(self).__name__,
-            draw=lambda X, y, _: draw(*self._examples(X, y)),
+            draw=lambda X, y, _: sample(*self._examples(X, y)),
         )
         if not is_labeled(X):
             self._set_n_features(pairs.X.shape[1])
         return pairs
 
-    def _say_unfinished(self, tol: float, n_iter: int, reached: str) -> None:
+    def _before(self, name: str) -> Any:
+        """An attribute of the fit before, with `warm_start`."""
+        return getattr(self, name, None) if self.warm_start else None
+
+    def _log(self, *fields: str, **options: Any) -> RunLog:
+        """The log of a run that these fields describe."""
+        return RunLog(type(self).__name__, fields, self.verbose, self.callback, **options)
+
+    def _warn_unfinished(self, reached: str = "", n_iter: int | None = None) -> None:
+        """Say that `max_iter` did not suffice; for `fit` to call."""
         warnings.warn(
-            f"{type(self).__name__} has not converged to tol={tol:g} in {n_iter} iterations"
-            f"{reached}. Allow more (max_iter), or a larger tol.",
+            f"{type(self).__name__} has not converged to tol={self.tol:g} in "
+            f"{n_iter or self.n_iter_} iterations{reached}. Allow more (max_iter), or a larger "
+            "tol.",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -67,24 +110,29 @@ class Batch(Learner, storable=False):
 class BatchLearner(MapLearner, Batch, storable=False):
     """A Mahalanobis distance learned from all examples at once."""
 
+    init: str | ArrayLike
     metric_: Mahalanobis
+
+    def _given_start(self, n_components: int | None = None) -> Matrix64 | None:
+        """L to start from, if it is known before the points are looked at."""
+        d = self.n_features_in_
+        if (before := self._before("components_")) is not None:
+            return given_map(before, n_components, d, "components_ of the fit before")
+        if isinstance(self.init, str):
+            return np.eye(n_components or d, d) if self.init == "identity" else None
+        return given_map(self.init, n_components, d, "init")
 
     def _keep(self, components: Array) -> None:
         self.metric_ = Mahalanobis.from_components(components)
 
 
-def dense_rows(X: Matrix, owner: str) -> Array:
-    """X as a dense array, if it is not sparse and large."""
-    if not sp.issparse(X):
-        return X
-    if X.shape[0] * X.shape[1] > MOST_SPARSE:
-        raise TooLargeError(
-            f"{owner} works on dense rows; made dense, there would be {X.shape[0]:,} × "
-            f"{X.shape[1]:,} values, more than {MOST_SPARSE:,}. Reduce the features first, for "
-            "example with sklearn.decomposition.TruncatedSVD, take fewer examples, or use OASIS, "
-            "which keeps sparse rows."
+def check_n_components(n_components: int | None, n_features: int) -> None:
+    """Refuse a map with more rows than features."""
+    if n_components is not None and n_components > n_features:
+        raise InvalidInputError(
+            f"n_components must be at most the number of features, {n_features}. Got "
+            f"{n_components} instead."
         )
-    return X.toarray()
 
 
 def regularized(C: NDArray[np.float64], what: str, owner: str) -> NDArray[np.float64]:
@@ -141,3 +189,13 @@ def held_out_rows(
             "it out."
         )
     return np.setdiff1d(everyone, held), held
+
+
+def held_out(
+    X: Array, labels: Indices, fraction: float | None, random: np.random.RandomState
+) -> tuple[Array, Indices, tuple[Array, Indices] | None]:
+    """Rows to learn from with their labels, and those held out, if any."""
+    kept, held = held_out_rows(labels, fraction, random)
+    if held is None:
+        return X, labels, None
+    return X[kept], labels[kept], (X[held], labels[held])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -24,16 +24,14 @@ from samewise.kernels.pairwise import dense, row_dots, squared_distances, times
 from samewise.kernels.psd import factor
 from samewise.learners.attributes import (
     Attribute,
-    Count,
-    Flag,
     FormOf,
-    History,
     Number,
     TwoNumbers,
     Values,
 )
-from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, regularized
+from samewise.learners.batch.batch_learner import COUNT, RAN, RUN, BatchLearner, regularized
 from samewise.learners.batch.pair_differences import Differences
+from samewise.learners.dense_rows import dense_rows
 from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
 from samewise.supervision.sampling import row_keys
@@ -145,20 +143,14 @@ class ITML(BatchLearner):
         "duals_": Values(),
         "loss_": Number(),
         "gap_": Number(),
-        "n_iter_": Count(),
-        "converged_": Flag(),
-        "history_": History(),
+        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "prior": [StrOptions({"identity", "covariance"}), "array-like", Mahalanobis],
         "bounds": ["array-like", None],
-        "n_pairs": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
+        "n_pairs": [COUNT, None],
+        **RUN,
         "random_state": ["random_state"],
     }
 
@@ -208,10 +200,7 @@ class ITML(BatchLearner):
         start = duals[used]
         if self.warm_start and len(before) == len(duals):
             start = problem.admissible(before[used].copy())
-        with (
-            RunLog("ITML", ("loss", "gap"), self.verbose, self.callback) as log,
-            few_threads(len(A)),
-        ):
+        with self._log("loss", "gap") as log, few_threads(len(A)):
             state = self._solve(problem, start, log)
             duals[used] = state.duals
             self.duals_ = duals
@@ -221,7 +210,7 @@ class ITML(BatchLearner):
             self.converged_ = self._enough(state)
             if not (self.converged_ or log.stopped):
                 reached = f"; the gap is {state.gap / state.loss:.1e}·loss"
-                self._say_unfinished(self.tol, self.n_iter_, reached)
+                self._warn_unfinished(reached)
         return self
 
     def _draw(self, X: Matrix, y: NDArray[Any]) -> Pairs:

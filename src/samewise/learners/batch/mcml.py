@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
-from samewise._typing import Array
 from samewise.forms import Mahalanobis
-from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
-from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map
+from samewise.learners.attributes import Attribute, FormOf, Labels, Number
+from samewise.learners.batch.batch_learner import RAN, RUN, BatchLearner
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
     Coordinates,
@@ -24,10 +22,8 @@ from samewise.learners.batch.soft_neighbors import (
     near_at_one,
     starts,
 )
-from samewise.learners.neighbors.class_checks import numbered
 from samewise.solvers.evaluation import Evaluation, Matrix64
 from samewise.solvers.factored_convex import ProvenSolution, solve
-from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import workers
 
 __all__ = ["MCML"]
@@ -112,17 +108,11 @@ class MCML(BatchLearner):
         "classes_": Labels(),
         "loss_": Number(),
         "gap_": Number(),
-        "n_iter_": Count(),
-        "converged_": Flag(),
-        "history_": History(),
+        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "init": [StrOptions({"auto", "identity"}), "array-like"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
+        **RUN,
     }
 
     def __init__(
@@ -153,15 +143,9 @@ class MCML(BatchLearner):
             Class labels.
         """
         with unchanged_if_refused(self):
-            before = getattr(self, "components_", None) if self.warm_start else None
-            X, y = self._examples(X, y)
-            X = dense_rows(X, "MCML")
-            self.classes_, labels = numbered(y, "MCML")
-            L = self._given_start(before)
-        with (
-            RunLog("MCML", ("loss", "gap"), self.verbose, self.callback) as log,
-            workers() as team,
-        ):
+            X, labels = self._dense_examples(X, y)
+            L = self._given_start()
+        with self._log("loss", "gap") as log, workers() as team:
             classes = Classes(labels, len(self.classes_))
             where = Coordinates(X, classes)
             problem = Collapse(SoftNeighbors(where.rows, classes, team))
@@ -189,17 +173,8 @@ class MCML(BatchLearner):
             self.n_iter_, self.history_ = len(log.rows), log.history
             if not (self.converged_ or log.stopped):
                 reached = f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}"
-                self._say_unfinished(self.tol, self.n_iter_, reached)
+                self._warn_unfinished(reached)
         return self
-
-    def _given_start(self, before: Array | None) -> Matrix64 | None:
-        """L to start from, if it is known before the points are looked at."""
-        d = self.n_features_in_
-        if before is not None:
-            return given_map(before, None, d, "components_ of the fit before")
-        if isinstance(self.init, str):
-            return np.eye(d) if self.init == "identity" else None
-        return given_map(self.init, None, d, "init")
 
 
 class Collapse:

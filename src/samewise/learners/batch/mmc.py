@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
@@ -20,8 +19,15 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Mahalanobis
 from samewise.kernels.pairwise import squared_norms
 from samewise.kernels.psd import factor
-from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Number
-from samewise.learners.batch.batch_learner import SINGULAR, BatchLearner, regularized
+from samewise.learners.attributes import Attribute, FormOf, Number
+from samewise.learners.batch.batch_learner import (
+    COUNT,
+    RAN,
+    RUN,
+    SINGULAR,
+    BatchLearner,
+    regularized,
+)
 from samewise.learners.batch.pair_differences import Differences
 from samewise.solvers.evaluation import Evaluation, Matrix64
 from samewise.solvers.factored_convex import ProvenSolution, solve
@@ -124,18 +130,12 @@ class MMC(BatchLearner):
         "metric_": FormOf((Mahalanobis,)),
         "objective_": Number(),
         "gap_": Number(),
-        "n_iter_": Count(),
-        "converged_": Flag(),
-        "history_": History(),
+        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "structure": [StrOptions({"full", "diagonal"})],
-        "n_pairs": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
+        "n_pairs": [COUNT, None],
+        **RUN,
         "random_state": ["random_state"],
     }
 
@@ -172,7 +172,7 @@ class MMC(BatchLearner):
             ±1 with an array of pairs; class labels with examples; nothing with Pairs.
         """
         with unchanged_if_refused(self):
-            before = getattr(self, "components_", None) if self.warm_start else None
+            before = self._before("components_")
             random = check_random_state(self.random_state)
             pairs = self._pairs(
                 X, y, lambda X, y: Pairs.from_labels(X, y, self.n_pairs, random_state=random)
@@ -181,10 +181,7 @@ class MMC(BatchLearner):
                 before = None
             full = self.structure == "full"
             problem = Stretch(*_sides(pairs)) if full else Weights(*_sides(pairs))
-        with (
-            RunLog("MMC", ("objective", "gap"), self.verbose, self.callback) as log,
-            few_threads(pairs.X.shape[1]),
-        ):
+        with self._log("objective", "gap") as log, few_threads(pairs.X.shape[1]):
             found = problem.solve(before, self.max_iter, self.tol, log)
             log.say()
             self._keep(found.components.astype(pairs.X.dtype))
@@ -193,7 +190,7 @@ class MMC(BatchLearner):
             self.converged_ = bool(found.gap <= self.tol * found.objective)
             if not (self.converged_ or log.stopped):
                 reached = f"; the gap is {found.gap / found.objective:.1e}·objective"
-                self._say_unfinished(self.tol, self.n_iter_, reached)
+                self._warn_unfinished(reached)
         return self
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,11 +13,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._rollback import unchanged_if_refused
-from samewise._typing import Array
-from samewise.exceptions import InvalidInputError
 from samewise.forms import Mahalanobis
-from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
-from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map, held_out_rows
+from samewise.learners.attributes import Attribute, FormOf, Labels, Number
+from samewise.learners.batch.batch_learner import (
+    COUNT,
+    FRACTION,
+    RAN,
+    RUN,
+    BatchLearner,
+    check_n_components,
+    held_out,
+)
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
@@ -28,7 +34,6 @@ from samewise.learners.batch.soft_neighbors import (
     spread_over,
     starts,
 )
-from samewise.learners.neighbors.class_checks import numbered
 from samewise.solvers.evaluation import Evaluation, Matrix64
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.lbfgs import LBFGS
@@ -163,20 +168,14 @@ class NCA(BatchLearner):
         "metric_": FormOf((Mahalanobis,)),
         "classes_": Labels(),
         "loss_": Number(),
-        "n_iter_": Count(),
-        "converged_": Flag(),
-        "history_": History(),
+        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [COUNT, None],
         "init": [StrOptions({"auto", "identity", "pca"}), "array-like"],
         "n_init": [Interval(Integral, 1, len(POWERS), closed="both")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
+        **RUN,
+        "validation_fraction": [FRACTION, None],
         "random_state": ["random_state"],
     }
 
@@ -216,18 +215,12 @@ class NCA(BatchLearner):
             Class labels.
         """
         with unchanged_if_refused(self):
-            before = getattr(self, "components_", None) if self.warm_start else None
-            X, y = self._examples(X, y)
-            X = dense_rows(X, "NCA")
-            self.classes_, labels = numbered(y, "NCA")
-            given = self._given_start(before)
-            kept, held = held_out_rows(
-                labels, self.validation_fraction, check_random_state(self.random_state)
-            )
-        fields = ("loss", "validation_error")
-        with RunLog("NCA", fields, self.verbose, self.callback) as log, workers() as team:
-            if held is not None:
-                Xv, yv, X, labels = X[held], labels[held], X[kept], labels[kept]
+            X, labels = self._dense_examples(X, y)
+            check_n_components(self.n_components, X.shape[1])
+            given = self._given_start(self.n_components)
+            random = check_random_state(self.random_state)
+            X, labels, held = held_out(X, labels, self.validation_fraction, random)
+        with self._log("loss", "validation_error") as log, workers() as team:
             classes = Classes(labels, len(self.classes_))
             where = Coordinates(X, classes)
             points = SoftNeighbors(where.rows, classes, team)
@@ -235,7 +228,7 @@ class NCA(BatchLearner):
             for L, penalty in self._starts(points, where, given):
                 log.begin()
                 if held is not None:
-                    log.held_out = HeldOut(NeighborErrors(X, labels, Xv, yv, NEIGHBORS, team))
+                    log.held_out = HeldOut(NeighborErrors(X, labels, *held, NEIGHBORS, team))
                 runs.append(self._run(points, where, L, penalty, log))
                 if log.interrupted:
                     break
@@ -244,22 +237,8 @@ class NCA(BatchLearner):
             self.loss_, self.converged_ = best.loss, best.converged
             self.history_, self.n_iter_ = best.history, len(best.history["loss"])
             if not best.ended:
-                self._say_unfinished(self.tol, self.n_iter_, "")
+                self._warn_unfinished()
         return self
-
-    def _given_start(self, before: Array | None) -> Matrix64 | None:
-        """L to start from, if it is known before the points are looked at."""
-        d = self.n_features_in_
-        if self.n_components is not None and self.n_components > d:
-            raise InvalidInputError(
-                f"n_components must be at most the number of features, {d}. Got "
-                f"{self.n_components} instead."
-            )
-        if before is not None:
-            return given_map(before, self.n_components, d, "components_ of the fit before")
-        if isinstance(self.init, str):
-            return np.eye(self.n_components or d, d) if self.init == "identity" else None
-        return given_map(self.init, self.n_components, d, "init")
 
     def _starts(
         self, points: SoftNeighbors, where: Coordinates, given: Matrix64 | None

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
-from samewise.learners.batch.batch_learner import dense_rows
+from samewise.learners.dense_rows import dense_rows
 from samewise.supervision import Pairs
 
 __all__ = ["Differences"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -23,8 +23,8 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import NeuralSimilarity
 from samewise.kernels.pairwise import row_slices, times
 from samewise.kernels.scatter_loop import add_rows
-from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Number
-from samewise.learners.batch.batch_learner import Batch
+from samewise.learners.attributes import Attribute, FormOf, Number
+from samewise.learners.batch.batch_learner import COUNT, FRACTION, RAN, RUN, Batch
 from samewise.solvers.evaluation import Evaluation
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
@@ -134,20 +134,14 @@ class SNN(Batch):
     _learned: ClassVar[dict[str, Attribute]] = {
         "metric_": FormOf((NeuralSimilarity,)),
         "loss_": Number(),
-        "n_iter_": Count(),
-        "converged_": Flag(),
-        "history_": History(),
+        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_hidden": [Interval(Integral, 1, None, closed="left")],
+        "n_hidden": [COUNT],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "n_pairs": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
+        "n_pairs": [COUNT, None],
+        **RUN,
+        "validation_fraction": [FRACTION, None],
         "random_state": ["random_state"],
     }
 
@@ -198,7 +192,7 @@ class SNN(Batch):
         made = partial(scale.form, n_hidden=self.n_hidden)
         fields = ("loss", "validation_loss")
         with (
-            RunLog("SNN", fields, self.verbose, self.callback, "metric", made) as log,
+            self._log(*fields, shown="metric", as_shown=made) as log,
             few_threads(pairs.X.shape[1]),
         ):
             cost = NetworkLoss(used, scale, self.n_hidden, self.alpha)
@@ -207,7 +201,7 @@ class SNN(Batch):
                 log.held_out = HeldOut(lambda network: unseen.value_and_gradient(network).loss)
             self._solve(cost, network, log)
             if not (self.converged_ or log.stopped):
-                self._say_unfinished(self.tol, self.n_iter_, "")
+                self._warn_unfinished()
         return self
 
     def _parts(self, pairs: Pairs, random: np.random.RandomState) -> tuple[Pairs, Pairs | None]:
@@ -232,7 +226,7 @@ class SNN(Batch):
     def _start(self, scale: Scale, random: np.random.RandomState) -> Vector:
         """The parameters to start from, in one vector."""
         d, H = len(scale.mean), self.n_hidden
-        before = getattr(self, "metric_", None) if self.warm_start else None
+        before = self._before("metric_")
         if before is None:
             # Activations of rows of unit variance, and their sum, are of the size of 1.
             weights = random.normal(size=2 * H * d) / np.sqrt(2 * d)

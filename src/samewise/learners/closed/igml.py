@@ -17,7 +17,6 @@ from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.forms import KernelMahalanobis, Mahalanobis
 from samewise.learners.attributes import Attribute, FormOf, Labels, Values
-from samewise.learners.batch.lmnn.kernel_lmnn import KernelBasis
 from samewise.learners.closed.closed_form import (
     ACCEPTED,
     LinearMap,
@@ -26,6 +25,7 @@ from samewise.learners.closed.closed_form import (
     whitening,
 )
 from samewise.learners.dense_rows import dense_rows
+from samewise.learners.kernel_basis import KernelBasis
 from samewise.learners.neighbors.class_checks import numbered
 
 __all__ = ["IGML", "KIGML"]

@@ -18,7 +18,6 @@ from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import KernelMahalanobis, Mahalanobis
 from samewise.learners.attributes import Attribute, FormOf, Labels, Values
-from samewise.learners.batch.lmnn.kernel_lmnn import KernelBasis
 from samewise.learners.closed.closed_form import (
     ACCEPTED,
     LinearMap,
@@ -26,6 +25,7 @@ from samewise.learners.closed.closed_form import (
 )
 from samewise.learners.closed.scatter_matrices import covariances
 from samewise.learners.dense_rows import dense_rows
+from samewise.learners.kernel_basis import KernelBasis
 from samewise.learners.learner import Learner
 from samewise.learners.neighbors.class_checks import numbered
 from samewise.supervision import Pairs

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,22 +17,29 @@ from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.exceptions import SamewiseWarning
 from samewise.forms import Mahalanobis
-from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
-from samewise.learners.batch.batch_learner import BatchLearner, dense_rows, given_map, held_out_rows
+from samewise.learners.attributes import Attribute, Count, FormOf, Labels, Number
+from samewise.learners.batch.batch_learner import (
+    COUNT,
+    FRACTION,
+    RAN,
+    RUN,
+    BatchLearner,
+    check_n_components,
+    held_out,
+)
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.anchors import Anchors
-from samewise.learners.batch.lmnn.minimize import LMNNSolution, solve, solve_convex
-from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, HingeEvaluation
+from samewise.learners.batch.lmnn.minimize import LMNNSolution, logged, solve, solve_convex
+from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED
 from samewise.learners.batch.lmnn.problem import LMNNProblem
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
-from samewise.learners.neighbors.class_checks import numbered
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import Workers, workers
 
-FIELDS = ("pass", "loss", "n_active", "n_candidates", "validation_error")
+FIELDS = ("stage", "loss", "n_active", "n_candidates", "validation_error")
 """What `history_` has, but for the seconds."""
 
 SMALL = 2**22
@@ -63,9 +69,9 @@ class LMNN(BatchLearner):
         Number of rows of L. By default L is square, or has as many rows as the points span where
         there are no more points than features. A square L is cut down by
         ``metric_.reduce(n_components)``.
-    n_passes : int, default=1
-        How often targets are searched. In each further pass the targets are found under the
-        distance of the pass before, from which it starts.
+    n_target_searches : int, default=1
+        How many times target neighbors are searched. Each search after the first is by the distance
+        learned before it, from which learning goes on.
     solver : {"L", "M"}, default="L"
         "L" minimizes over L by L-BFGS, which is fast; the problem is not convex, but starts from
         anywhere were seen to end at the same loss. "M" finds the minimum of the convex problem over
@@ -111,7 +117,7 @@ class LMNN(BatchLearner):
     metric_ : Mahalanobis
         The learned form.
     loss_ : float
-        ε of `components_` over all triplets, with the targets of the last pass. With
+        ε of `components_` over all triplets, with the targets of the last search. With
         `max_anchors`, an unbiased estimate of it: all terms of the anchors learned from, and those
         of as many others, sampled at random after learning, for all others.
     loss_std_ : float
@@ -124,13 +130,14 @@ class LMNN(BatchLearner):
     gap_ : float
         With solver "M": no M ⪰ 0 has an `anchor_loss_` below anchor_loss_ − gap_.
     n_iter_ : int
-        Iterations, in all passes.
+        Iterations, after all target searches.
     converged_ : bool
-        Whether the last pass ended by `tol`.
+        Whether the run after the last target search ended by `tol`.
     history_ : dict of arrays
-        After each iteration: "pass"; "loss" over the candidates, with solver "M" that of a hinge
-        that is rounded off; "n_active"; "n_candidates", pairs of points; "validation_error", NaN
-        where it was not looked at; "seconds".
+        After each iteration: "stage", the number of the target search; "loss" over the
+        candidates, with solver "M" that of a hinge that is rounded off; "n_active";
+        "n_candidates", pairs of points; "validation_error", NaN where it was not computed;
+        "seconds".
     classes_ : array
         The labels.
     n_features_in_ : int
@@ -176,26 +183,20 @@ class LMNN(BatchLearner):
         "anchor_loss_": Number(),
         "n_active_": Count(),
         "gap_": Number(optional=True),
-        "n_iter_": Count(),
-        "converged_": Flag(),
-        "history_": History(),
+        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [COUNT],
         "push_weight": [Interval(Real, 0, 1, closed="both")],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "n_passes": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [COUNT, None],
+        "n_target_searches": [COUNT],
         "solver": [StrOptions({"L", "M"})],
         "targets": ["array-like", None],
         "init": [StrOptions({"auto", "identity", "pca"}), "array-like"],
         "hinge": [StrOptions({"linear", "squared"})],
-        "max_anchors": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
+        "max_anchors": [COUNT, None],
+        **RUN,
+        "validation_fraction": [FRACTION, None],
         "random_state": ["random_state"],
     }
 
@@ -205,7 +206,7 @@ class LMNN(BatchLearner):
         push_weight: float = 0.5,
         *,
         n_components: int | None = None,
-        n_passes: int = 1,
+        n_target_searches: int = 1,
         solver: str = "L",
         targets: ArrayLike | None = None,
         init: str | ArrayLike = "auto",
@@ -222,7 +223,7 @@ class LMNN(BatchLearner):
         self.n_neighbors = n_neighbors
         self.push_weight = push_weight
         self.n_components = n_components
-        self.n_passes = n_passes
+        self.n_target_searches = n_target_searches
         self.solver = solver
         self.targets = targets
         self.init = init
@@ -247,60 +248,46 @@ class LMNN(BatchLearner):
             Class labels.
         """
         with unchanged_if_refused(self):
-            before = getattr(self, "components_", None) if self.warm_start else None
-            X, y = self._examples(X, y)
-            X = dense_rows(X, "LMNN")
-            checks.components(self.n_components, X.shape[1], self.solver)
-            self.classes_, labels = numbered(y, "LMNN")
+            X, labels = self._dense_examples(X, y)
+            checks.rank(self.n_components, self.solver)
+            check_n_components(self.n_components, X.shape[1])
             given = checks.targets(self.targets, labels, self.validation_fraction)
-            start = self._given_start(before)
+            start = self._given_start(self.n_components)
             random = check_random_state(self.random_state)
-            kept, held = held_out_rows(labels, self.validation_fraction, random)
-        with RunLog("LMNN", FIELDS, self.verbose, self.callback) as log, workers() as team:
+            X, labels, held = held_out(X, labels, self.validation_fraction, random)
+            classes = Classes(labels, len(self.classes_))
+        if given is None:
+            warn_of_small_classes(classes, self.n_neighbors)
+        with self._log(*FIELDS) as log, workers() as team:
             if held is not None:
-                Xv, yv = X[held], labels[held]
-                X, labels = X[kept], labels[kept]
-                log.held_out = HeldOut(NeighborErrors(X, labels, Xv, yv, self.n_neighbors, team))
-            self._learn(X, labels, given, start, log, team, random)
+                log.held_out = HeldOut(NeighborErrors(X, labels, *held, self.n_neighbors, team))
+            self._learn(X, classes, given, start, log, team, random)
         if not (self.converged_ or log.stopped):
             reached = ""
             if self.solver == "M":
                 reached = f"; the gap is {self.gap_ / self.anchor_loss_:.1e}·loss"
-            self._say_unfinished(self.tol, self.n_iter_, reached)
+            self._warn_unfinished(reached)
         return self
-
-    def _given_start(self, before: Array | None) -> Matrix64 | None:
-        """L to start from, if it is known before the points are looked at."""
-        d = self.n_features_in_
-        if before is not None:
-            return given_map(before, self.n_components, d, "components_ of the fit before")
-        if isinstance(self.init, str):
-            return np.eye(self.n_components or d, d) if self.init == "identity" else None
-        return given_map(self.init, self.n_components, d, "init")
 
     def _learn(
         self,
         X: Array,
-        labels: Indices,
+        classes: Classes,
         given: Indices | None,
         components: Matrix64 | None,
         log: RunLog,
         team: Workers,
         random: np.random.RandomState,
     ) -> None:
-        classes = Classes(labels, len(self.classes_))
-        k = self.n_neighbors
-        if given is None and classes.sizes.min() <= k:
-            _say_small(classes, k)
         dtype = np.float64 if X.size <= SMALL or self.solver == "M" else np.float32
         hinge = SQUARED if self.hinge == "squared" else LINEAR
         sample = Anchors(classes, given, self.max_anchors, random)
-        for n_pass in range(1, self.n_passes + 1):
-            # Later passes look for targets under the distance of the pass before.
-            under = components if n_pass > 1 else None
+        for stage in range(1, self.n_target_searches + 1):
+            # Later stages look for targets under the distance of the stage before.
+            under = components if stage > 1 else None
             targets = self._targets(X, classes, given, under, sample.chosen, team)
             problem = LMNNProblem(X, classes, targets, self.push_weight, hinge, dtype, team)
-            found = self._solve(problem, components, n_pass, sample.factor, log)
+            found = self._solve(problem, components, stage, sample.factor, log)
             components = problem.components(found.L)
             if log.stopped:
                 break
@@ -319,8 +306,14 @@ class LMNN(BatchLearner):
             targets = self._targets(X, classes, given, under, others, team)
             loss = sample.estimate(loss[0], problem.losses(found.L, targets))
         missing = max(0, (self.n_components or 0) - len(components))
-        components = np.pad(components, ((0, missing), (0, 0)))
-        self._keep_solution(components.astype(X.dtype), found, loss, sample.factor, log)
+        self._keep(np.pad(components, ((0, missing), (0, 0))).astype(X.dtype))
+        self.loss_, self.loss_std_ = loss
+        self.anchor_loss_ = sample.factor * found.value.loss
+        self.__dict__.pop("gap_", None)
+        if self.solver == "M":
+            self.gap_ = sample.factor * (found.value.loss - found.bound)
+        self.n_active_, self.converged_ = found.value.active, found.converged
+        self.n_iter_, self.history_ = len(log.rows), log.history
 
     def _targets(
         self,
@@ -341,7 +334,7 @@ class LMNN(BatchLearner):
         self,
         problem: LMNNProblem,
         components: Matrix64 | None,
-        n_pass: int,
+        stage: int,
         factor: float,
         log: RunLog,
     ) -> LMNNSolution:
@@ -354,39 +347,19 @@ class LMNN(BatchLearner):
         if len(L) > L.shape[1]:
             L = np.linalg.qr(L).R
 
-        def look(L: Matrix64, value: HingeEvaluation) -> bool:
-            n_candidates = len(problem.objective.candidates.columns)
-            known = n_pass, factor * value.loss, value.active, n_candidates
-            return log.look(partial(problem.components, L), *known)
-
+        look = logged(log, stage, problem.objective, problem.components, factor)
         method = solve if self.solver == "L" else solve_convex
         return method(problem.objective, L, max_iter=self.max_iter, tol=self.tol, look=look)
 
-    def _keep_solution(
-        self,
-        components: Array,
-        found: LMNNSolution,
-        loss: tuple[float, float],
-        factor: float,
-        log: RunLog,
-    ) -> None:
-        self._keep(components)
-        self.loss_, self.loss_std_ = loss
-        self.anchor_loss_, self.n_active_ = factor * found.value.loss, found.value.active
-        self.__dict__.pop("gap_", None)
-        if self.solver == "M":
-            self.gap_ = factor * (found.value.loss - found.bound)
-        self.n_iter_ = len(log.rows)
-        self.converged_ = found.converged
-        self.history_ = log.history
 
-
-def _say_small(classes: Classes, k: int) -> None:
+def warn_of_small_classes(classes: Classes, k: int) -> None:
+    """Say that some points have fewer than k targets; for `fit` to call."""
     small = np.count_nonzero(classes.sizes <= k)
-    warnings.warn(
-        f"{small} of {len(classes.sizes)} classes have no more than n_neighbors={k} points: their "
-        "points have fewer targets, and those of classes with one point have none. Lower "
-        "n_neighbors, or leave these classes out, if that is not meant.",
-        SamewiseWarning,
-        stacklevel=5,
-    )
+    if small:
+        warnings.warn(
+            f"{small} of {len(classes.sizes)} classes have no more than n_neighbors={k} points: "
+            "their points have fewer targets, and those of classes with one point have none. Lower "
+            "n_neighbors, or leave these classes out, if that is not meant.",
+            SamewiseWarning,
+            stacklevel=4,
+        )

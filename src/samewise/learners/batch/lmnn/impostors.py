@@ -24,6 +24,9 @@ class Candidates:
     indptr: NDArray[np.int64]
     columns: NDArray[np.int32]
 
+    def __len__(self) -> int:
+        return len(self.columns)
+
     def cut(self, n: int) -> list[tuple[int, int]]:
         """Rows in n ranges with about as many pairs each."""
         pairs = np.linspace(0, self.indptr[-1], n + 1)[1:-1]

@@ -3,123 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import (
-    _fit_context,
-)
-from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from samewise._typing import Array, Indices, Matrix
-from samewise.exceptions import InvalidInputError, NotPSDError
+from samewise._typing import Indices, Matrix
+from samewise.exceptions import InvalidInputError
 from samewise.forms import KernelMahalanobis
-from samewise.learners.attributes import (
-    Attribute,
-    Count,
-    Flag,
-    FormOf,
-    History,
-    Labels,
-    Number,
-    Values,
-)
+from samewise.learners.attributes import Attribute, Count, FormOf, Values
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.estimator import LMNN
-from samewise.learners.learner import MapLearner
+from samewise.learners.kernel_basis import KernelBasis, check_at_most_directions
 from samewise.learners.neighbors.class_checks import numbered
 from samewise.solvers.evaluation import Matrix64
 
-EXACT = 10_000
-"""Up to so many points all are landmarks unless said otherwise."""
-
-LANDMARKS = 1_000
-"""The number of landmarks drawn from more points than that, unless said otherwise."""
-
 ROWS = 256
-"""The most rows of L unless said otherwise: the solver keeps about twenty arrays of its size."""
+"""The most rows of L by default: the solver keeps about twenty arrays of its size."""
 
-LEAST = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
-"""Directions with a smaller part of the largest eigenvalue are left out, by the type of input."""
+PASSED_ON = (
+    "n_neighbors", "push_weight", "n_target_searches", "solver", "targets", "hinge", "max_iter",
+    "tol", "validation_fraction", "verbose",
+)  # fmt: skip
+"""Parameters of LMNN in the basis."""
 
-LEARNED = ("loss_", "n_active_", "gap_", "n_iter_", "history_", "classes_")
+LEARNED = ("classes_", "loss_", "n_active_", "gap_", "n_iter_", "history_")
 """What is taken over from LMNN in the basis."""
-
-
-class KernelBasis(MapLearner, storable=False):
-    """A learner in the coordinates that kernel PCA of the landmarks gives the points."""
-
-    kernel: str | Callable[..., float]
-    kernel_params: Mapping[str, Any] | None
-    n_landmarks: int | None
-    n_directions: int | None
-    metric_: KernelMahalanobis
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
-        "kernel_params": [None, dict],
-        "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
-        "n_directions": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    @property
-    def _precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    @property
-    def _accepted(self) -> dict[str, Any]:
-        sparse = False if self._precomputed else "csr"
-        return {"accept_sparse": sparse, "dtype": [np.float64, np.float32]}
-
-    def _choose(self, shape: tuple[int, int], random: np.random.RandomState) -> Indices:
-        """The landmarks, by row number."""
-        n, m = shape
-        if self._precomputed and n != m:
-            raise InvalidInputError(
-                "With kernel='precomputed', X must be the square kernel matrix between the "
-                f"training points. Got shape ({n}, {m})."
-            )
-        s = self.n_landmarks or (n if n <= EXACT else LANDMARKS)
-        if s > n:
-            raise InvalidInputError(
-                f"n_landmarks must be at most the number of points, {n}. Got {s} instead."
-            )
-        return np.arange(n) if s == n else np.sort(random.choice(n, s, replace=False))
-
-    def _form(self, C: Array, landmarks: Indices, support: Matrix) -> KernelMahalanobis:
-        rows = landmarks if self._precomputed else support
-        return KernelMahalanobis(C, rows, self.kernel, self.kernel_params)
-
-    def _basis(self, X: Matrix, landmarks: Indices, support: Matrix) -> tuple[Matrix64, Array]:
-        """Coefficients of the directions, one row for each, and coordinates of the points."""
-        s = len(landmarks)
-        # Keywords that the kernel does not know, and points it rejects, are met by the form.
-        self._form(np.zeros((1, 1)), landmarks[:1], support[:1])
-        if self._precomputed:
-            K = support[:, landmarks]
-        else:
-            K = pairwise_kernels(support, metric=self.kernel, **(self.kernel_params or {}))
-        B = directions(K, X.dtype)
-        if self.n_directions is not None:
-            _check_at_most("n_directions", self.n_directions, len(B))
-            B = B[: self.n_directions]
-        Z = K @ B.T if s == X.shape[0] else self._form(B, landmarks, support).embed(X)
-        return B, Z
-
-    def _rows(self, X: Any) -> Matrix:
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._accepted)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._precomputed
-        tags.input_tags.pairwise = self._precomputed
-        return tags
 
 
 class KernelLMNN(KernelBasis):
@@ -156,9 +68,9 @@ class KernelLMNN(KernelBasis):
         targets.
     push_weight : float in [0, 1], default=0.5
         Weight μ of the push terms; 1 − μ is that of the pull terms.
-    n_passes : int, default=1
-        How often targets are searched. In each further pass the targets are found under the
-        distance of the pass before, from which it starts.
+    n_target_searches : int, default=1
+        How many times target neighbors are searched. Each search after the first is by the distance
+        learned before it, from which learning goes on.
     solver : {"L", "M"}, default="L"
         "L" minimizes over L by L-BFGS, which is fast; the problem is not convex, but starts from
         anywhere were seen to end at the same loss. "M" finds the minimum of the convex problem over
@@ -263,34 +175,13 @@ class KernelLMNN(KernelBasis):
         "metric_": FormOf((KernelMahalanobis,)),
         "landmarks_": Values(dtypes=("int64",)),
         "n_directions_": Count(1),
-        "classes_": Labels(),
-        "loss_": Number(),
-        "n_active_": Count(),
-        "gap_": Number(optional=True),
-        "n_iter_": Count(),
-        "converged_": Flag(),
-        "history_": History(),
+        **{name: LMNN._learned[name] for name in (*LEARNED, "converged_")},
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelBasis._parameter_constraints,
         **{
             name: LMNN._parameter_constraints[name]
-            for name in (
-                "n_components",
-                "n_neighbors",
-                "push_weight",
-                "n_passes",
-                "solver",
-                "targets",
-                "hinge",
-                "max_iter",
-                "tol",
-                "validation_fraction",
-                "warm_start",
-                "verbose",
-                "callback",
-                "random_state",
-            )
+            for name in (*PASSED_ON, "n_components", "warm_start", "callback", "random_state")
         },
     }
 
@@ -304,7 +195,7 @@ class KernelLMNN(KernelBasis):
         n_components: int | None = None,
         n_neighbors: int = 3,
         push_weight: float = 0.5,
-        n_passes: int = 1,
+        n_target_searches: int = 1,
         solver: str = "L",
         targets: ArrayLike | None = None,
         hinge: str = "linear",
@@ -323,7 +214,7 @@ class KernelLMNN(KernelBasis):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.push_weight = push_weight
-        self.n_passes = n_passes
+        self.n_target_searches = n_target_searches
         self.solver = solver
         self.targets = targets
         self.hinge = hinge
@@ -391,9 +282,9 @@ class KernelLMNN(KernelBasis):
     ) -> LMNN:
         """LMNN for the coordinates of the points, which stops at a loss of `nothing`."""
         rows, m = self.n_components, len(B)
-        checks.components(rows, m if rows is None else max(m, rows), self.solver)
+        checks.rank(rows, self.solver)
         if rows is not None:
-            _check_at_most("n_components", rows, m)
+            check_at_most_directions("n_components", rows, m)
         elif self.solver == "L" and start is None:
             rows = min(m, ROWS)
 
@@ -404,18 +295,9 @@ class KernelLMNN(KernelBasis):
             return stop or info["loss"] <= nothing
 
         return LMNN(
-            self.n_neighbors,
-            self.push_weight,
+            **{name: getattr(self, name) for name in PASSED_ON},
             n_components=rows,
-            n_passes=self.n_passes,
-            solver=self.solver,
-            targets=self.targets,
             init="auto" if start is None else start,
-            hinge=self.hinge,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            validation_fraction=self.validation_fraction,
-            verbose=self.verbose,
             callback=look,
             random_state=random,
         )
@@ -427,47 +309,3 @@ class KernelLMNN(KernelBasis):
         for name in LEARNED:
             if hasattr(lmnn, name):
                 setattr(self, name, getattr(lmnn, name))
-
-
-def directions(K: Matrix64, dtype: np.dtype[Any]) -> Matrix64:
-    """Λ^(−1/2) Uᵀ for the eigenvalues Λ of JKJ = UΛUᵀ, largest first, that count.
-
-    Which count depends on the type of the input. U is orthogonal to the constant vector, so that
-    coordinates need no centering of their own.
-    """
-    if not np.isfinite(K).all():
-        raise InvalidInputError(
-            "The kernel has values that are not finite on the landmarks; scale the features, or "
-            "choose other kernel_params."
-        )
-    size = float(np.abs(K).max())
-    rounding = len(K) * float(np.finfo(dtype).eps) * size
-    if np.abs(K - K.T).max() > rounding:
-        raise InvalidInputError(
-            "The kernel must be symmetric, but k(x, x′) and k(x′, x) differ by up to "
-            f"{np.abs(K - K.T).max():.3g}."
-        )
-    mean = K.mean(axis=0)
-    centered = K - mean - mean[:, None] + mean.mean()
-    values, U = np.linalg.eigh(centered)
-    zero = max(LEAST[dtype] * values[-1], rounding)
-    if values[0] < -zero:
-        raise NotPSDError(
-            "The kernel must be positive semi-definite, but on the landmarks, centered, the "
-            f"eigenvalues of its matrix go from {values[0]:.3g} to {values[-1]:.3g}. Choose "
-            "another kernel or other kernel_params."
-        )
-    kept = np.flatnonzero(values > zero)[::-1]
-    if not len(kept):
-        # All points are the same to the kernel: one direction, in which they are at 0.
-        return np.zeros((1, len(K)))
-    B: Matrix64 = (U[:, kept] / np.sqrt(values[kept])).T
-    return B
-
-
-def _check_at_most(name: str, given: int, n_directions: int) -> None:
-    if given > n_directions:
-        raise InvalidInputError(
-            f"{name} must be at most the number of directions that the landmarks span in feature "
-            f"space, {n_directions}. Got {given} instead."
-        )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.linalg
 from samewise.learners.batch.lmnn.objective import LINEAR, Hinge, HingeEvaluation, LMNNObjective
 from samewise.solvers.evaluation import Matrix64, Objective
 from samewise.solvers.lbfgs import LBFGS
+from samewise.solvers.run_log import RunLog
 
 STALE, IDLE, LATE = 0.5, 10.0, 30
 """Candidates are searched anew when this part of the push is missing, or so many times the part
@@ -33,7 +35,7 @@ Look = Callable[[Matrix64, HingeEvaluation], bool]
 """Sees L and its value after every iteration; True to stop."""
 
 
-class CandidatePairs(Protocol):
+class CandidatePairs(Sized, Protocol):
     """Pairs of points that can matter."""
 
     def union(self, other: Self) -> Self:
@@ -54,6 +56,22 @@ class SearchedObjective(Objective[HingeEvaluation], Protocol[C]):
 
     def missing(self) -> float:
         """The part of the push at the last L that is not among the candidates."""
+
+
+def logged(
+    log: RunLog,
+    stage: int,
+    objective: SearchedObjective[C],
+    components: Callable[[Matrix64], Matrix64],
+    factor: float = 1.0,
+) -> Look:
+    """Notes each iteration: the loss times a factor, and L as a map of the given features."""
+
+    def look(L: Matrix64, value: HingeEvaluation) -> bool:
+        known = stage, factor * value.loss, value.active, len(objective.candidates)
+        return log.look(partial(components, L), *known)
+
+    return look
 
 
 @dataclass

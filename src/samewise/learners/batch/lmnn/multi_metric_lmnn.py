@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,17 +20,24 @@ from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.forms.multi_metric import MultiMetric, nearest_centers
-from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
-from samewise.learners.batch.batch_learner import Batch, dense_rows, given_map, held_out_rows
-from samewise.learners.batch.lmnn import target_checks as checks
-from samewise.learners.batch.lmnn.estimator import FIELDS, SMALL, _say_small
-from samewise.learners.batch.lmnn.minimize import PATIENCE, LMNNSolution, solve
+from samewise.learners.attributes import Attribute, Count, FormOf, Labels, Number
+from samewise.learners.batch.batch_learner import (
+    COUNT,
+    FRACTION,
+    RAN,
+    RUN,
+    Batch,
+    check_n_components,
+    given_map,
+    held_out,
+)
+from samewise.learners.batch.lmnn.estimator import FIELDS, SMALL, warn_of_small_classes
+from samewise.learners.batch.lmnn.minimize import PATIENCE, LMNNSolution, logged, solve
 from samewise.learners.batch.lmnn.multi_errors import MultiNeighborErrors
 from samewise.learners.batch.lmnn.multi_objective import Maps, MultiObjective
-from samewise.learners.batch.lmnn.objective import LINEAR, HingeEvaluation
+from samewise.learners.batch.lmnn.objective import LINEAR
 from samewise.learners.batch.lmnn.problem import LMNNProblem
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
-from samewise.learners.neighbors.class_checks import numbered
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import Workers, workers
@@ -115,7 +122,7 @@ class MultiMetricLMNN(Batch):
     converged_ : bool
         Whether the run ended by `tol`.
     history_ : dict of arrays
-        After each iteration: "pass", 1 while a single metric is learned and 2 afterwards; "loss"
+        After each iteration: "stage", 1 while a single metric is learned and 2 afterwards; "loss"
         over the candidates; "n_active"; "n_candidates", pairs of points; "validation_error", NaN
         where it was not looked at; "seconds".
     classes_ : array
@@ -159,22 +166,16 @@ class MultiMetricLMNN(Batch):
         "classes_": Labels(),
         "loss_": Number(),
         "n_active_": Count(),
-        "n_iter_": Count(),
-        "converged_": Flag(),
-        "history_": History(),
+        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [COUNT],
         "push_weight": [Interval(Real, 0, 1, closed="both")],
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_clusters": [COUNT, None],
+        "n_components": [COUNT, None],
         "init": [StrOptions({"auto"}), "array-like", HasMethods("fit")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
+        **RUN,
+        "validation_fraction": [FRACTION, None],
         "random_state": ["random_state"],
     }
 
@@ -223,30 +224,30 @@ class MultiMetricLMNN(Batch):
             Class labels.
         """
         with unchanged_if_refused(self):
-            metric = getattr(self, "metric_", None) if self.warm_start else None
-            X, y = self._examples(X, y)
-            X = dense_rows(X, "MultiMetricLMNN")
-            checks.components(self.n_components, X.shape[1], "L")
-            self.classes_, labels = numbered(y, "MultiMetricLMNN")
+            metric = self._before("metric_")
+            X, labels = self._dense_examples(X, y)
+            check_n_components(self.n_components, X.shape[1])
             self._check_size(X)
             random = check_random_state(self.random_state)
-            kept, held = held_out_rows(labels, self.validation_fraction, random)
-            if held is not None:
-                Xv, yv, X, labels = X[held], labels[held], X[kept], labels[kept]
+            X, labels, held = held_out(X, labels, self.validation_fraction, random)
             centers = self._centers(X, metric, random)
             start = self._given_start(X, labels, metric)
+            classes = Classes(labels, len(self.classes_))
+        warn_of_small_classes(classes, self.n_neighbors)
         groups = labels if centers is None else nearest_centers(X, centers)
-        with (
-            RunLog("MultiMetricLMNN", FIELDS, self.verbose, self.callback) as log,
-            workers() as team,
-        ):
-            held_out = None
+        with self._log(*FIELDS) as log, workers() as team:
+            validation = None
             if held is not None:
-                errors = MultiNeighborErrors(X, labels, groups, Xv, yv, self.n_neighbors, team)
-                held_out = HeldOut(errors)
-            self._learn(X, labels, groups, centers, start, log, held_out, team)
+                errors = MultiNeighborErrors(X, labels, groups, *held, self.n_neighbors, team)
+                validation = HeldOut(errors)
+            components = self._learn(X, classes, groups, start, log, validation, team)
+            by: dict[str, Any] = {"centers": centers}
+            if centers is None:
+                by = {"classes": self.classes_}
+            self.metric_ = MultiMetric(components.astype(X.dtype), **by)
+            self.n_iter_, self.history_ = len(log.rows), log.history
         if not (self.converged_ or log.stopped):
-            self._say_unfinished(self.tol, self.max_iter, "")
+            self._warn_unfinished(n_iter=self.max_iter)
         return self
 
     def _check_size(self, X: Array) -> None:
@@ -318,17 +319,13 @@ class MultiMetricLMNN(Batch):
     def _learn(
         self,
         X: Array,
-        labels: Indices,
+        classes: Classes,
         groups: Indices,
-        centers: Array | None,
         components: Maps | None,
         log: RunLog,
-        held_out: HeldOut | None,
+        validation: HeldOut | None,
         team: Workers,
-    ) -> None:
-        classes = Classes(labels, len(self.classes_))
-        if classes.sizes.min() <= self.n_neighbors:
-            _say_small(classes, self.n_neighbors)
+    ) -> Maps:
         targets = nearest_targets(X, classes, self.n_neighbors, team)
         dtype = np.float64 if X.size <= SMALL else np.float32
         problem = LMNNProblem(X, classes, targets, self.push_weight, LINEAR, dtype, team)
@@ -339,32 +336,27 @@ class MultiMetricLMNN(Batch):
         )  # fmt: skip
         # The single metric's accumulators, as large as the points, have done their work.
         del problem.objective
-        found = self._solve(objective, problem, L, log, held_out)
+        found = self._solve(objective, problem, L, log, validation)
         components = problem.components(found.L)
-        if held_out is not None:
-            held_out.look(components)
-            if held_out.best is not components:
-                components = held_out.best
+        if validation is not None:
+            validation.look(components)
+            if validation.best is not components:
+                components = validation.best
                 objective.search(problem.coordinates(components))
                 found.value = objective.value_and_gradient(problem.coordinates(components))
         log.say()
+        self.loss_, self.n_active_ = found.value.loss, found.value.active
+        self.converged_ = found.converged
         missing = max(0, (self.n_components or 0) - components.shape[1])
-        components = np.pad(components, ((0, 0), (0, missing), (0, 0)))
-        self._keep(components.astype(X.dtype), centers, found, log)
+        return np.pad(components, ((0, 0), (0, missing), (0, 0)))
 
     def _started(self, problem: LMNNProblem, components: Maps | None, log: RunLog) -> Maps:
         """All L_g to start from, in the problem's coordinates."""
         if components is not None:
             L = problem.coordinates(components)
             return np.linalg.qr(L).R if L.shape[1] > L.shape[2] else L
-
-        def look(L: Maps, value: HingeEvaluation) -> bool:
-            n_candidates = len(problem.objective.candidates.columns)
-            return log.look(
-                partial(problem.components, L), 1, value.loss, value.active, n_candidates
-            )
-
         L = problem.start(self.n_components)
+        look = logged(log, 1, problem.objective, problem.components)
         found = solve(problem.objective, L, max_iter=self.max_iter, tol=self.tol, look=look)
         return np.repeat(found.L[None], self._n_groups, axis=0)
 
@@ -374,21 +366,15 @@ class MultiMetricLMNN(Batch):
         problem: LMNNProblem,
         L: Maps,
         log: RunLog,
-        held_out: HeldOut | None,
+        validation: HeldOut | None,
     ) -> LMNNSolution:
         if log.stopped:
             objective.search(L)
             return LMNNSolution(L, objective.value_and_gradient(L))
-        if held_out is not None:
-            held_out.look(problem.components(L))
-            log.held_out = held_out
-
-        def look(L: Maps, value: HingeEvaluation) -> bool:
-            n_candidates = len(objective.candidates)
-            return log.look(
-                partial(problem.components, L), 2, value.loss, value.active, n_candidates
-            )
-
+        if validation is not None:
+            validation.look(problem.components(L))
+            log.held_out = validation
+        look = logged(log, 2, objective, problem.components)
         run = partial(solve, objective, max_iter=self.max_iter, tol=self.tol, look=look)
         before = len(log.rows)
         found = run(L)
@@ -396,15 +382,3 @@ class MultiMetricLMNN(Batch):
             # The best single metric lies on kinks, and on some of them every slope leads upward.
             found = min(found, run(ASIDE * L), key=lambda solution: solution.value.loss)
         return found
-
-    def _keep(
-        self, components: Array, centers: Array | None, found: LMNNSolution, log: RunLog
-    ) -> None:
-        if centers is None:
-            self.metric_ = MultiMetric(components, classes=self.classes_)
-        else:
-            self.metric_ = MultiMetric(components, centers=centers)
-        self.loss_, self.n_active_ = found.value.loss, found.value.active
-        self.n_iter_ = len(log.rows)
-        self.converged_ = found.converged
-        self.history_ = log.history

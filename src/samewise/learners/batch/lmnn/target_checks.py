@@ -9,20 +9,13 @@ from samewise._typing import Indices
 from samewise.exceptions import InvalidInputError
 
 
-def components(n_components: int | None, n_features: int, solver: str) -> None:
-    """Refuse more rows than features, and a given rank for the convex problem."""
-    if n_components is None:
-        return
-    if solver == "M":
+def rank(n_components: int | None, solver: str) -> None:
+    """Refuse a given rank for the convex problem."""
+    if n_components is not None and solver == "M":
         raise InvalidInputError(
             "solver='M' is convex only without a limit on the rank. Got "
             f"n_components={n_components}; use solver='L', or reduce the result with "
             f"metric_.reduce({n_components})."
-        )
-    if n_components > n_features:
-        raise InvalidInputError(
-            f"n_components must be at most the number of features, {n_features}. Got "
-            f"{n_components} instead."
         )
 
 
