@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier
-from samewise.exceptions import InvalidInputError, SamewiseWarning
+from samewise.exceptions import InvalidInputError
 from samewise.forms import PosteriorSimilarity
 from samewise.learners.batch.hier import HIER, class_similarity
 from tests.reference import snn as reference
@@ -134,7 +135,7 @@ def test_bad_input_is_refused(labeled, pairs):
         HIER().fit(pairs, None)
     with pytest.raises(ValueError, match="'C' parameter of HIER"):
         HIER(C=0.0).fit(X, y)
-    with pytest.warns(SamewiseWarning, match="has not converged in 1 iterations") as said:
+    with pytest.warns(ConvergenceWarning, match="has not converged in 1 iterations") as said:
         HIER(max_iter=1).fit(X, y)
     assert said[0].filename == __file__
 

@@ -9,7 +9,7 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import samewise
@@ -192,7 +192,7 @@ def test_ctrl_c_keeps_what_was_learned(few):
 
 
 def test_itml_says_how_it_goes_and_that_it_did_not_end(few, capsys):
-    with pytest.warns(SamewiseWarning, match="ITML has not converged to tol=1e-12 in 2") as said:
+    with pytest.warns(ConvergenceWarning, match="ITML has not converged to tol=1e-12 in 2") as said:
         ITML(tol=1e-12, max_iter=2, verbose=True).fit(few)
     assert said[0].filename == __file__
     assert re.search(r"ITML: iteration 2, loss \S+, gap \S+, \d+ s", capsys.readouterr().err)

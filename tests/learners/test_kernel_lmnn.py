@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import pairwise_kernels, polynomial_kernel, rbf_kernel
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, load
 from samewise.datasets import make_concentric_circles
-from samewise.exceptions import NotPSDError, SamewiseWarning
+from samewise.exceptions import NotPSDError
 from samewise.forms import KernelMahalanobis
 from samewise.learners import kernel_basis
 from samewise.learners.batch.lmnn import LMNN
@@ -89,7 +89,7 @@ def test_loss_is_that_of_the_kernel_values_alone(labeled, kernel, hinge):
 def test_loss_with_all_directions_needs_no_basis(labeled):
     X, y = labeled
     learner = KernelLMNN(**RBF, n_components=1, max_iter=1, tol=1e-12)
-    with pytest.warns(SamewiseWarning, match="not converged"):
+    with pytest.warns(ConvergenceWarning, match="not converged"):
         learner.fit(X, y)
     loss, active = kernel_loss(learner.metric_.matrix, rbf_kernel(X, gamma=0.1), y)
     assert learner.n_directions_ == 59
@@ -296,7 +296,7 @@ def test_warm_start_goes_on_from_the_form_before(labeled):
     assert learner.loss_ <= loss * (1 + 1e-6) and learner.n_iter_ < before
     # Other landmarks: the form, not its coefficients, is what goes on.
     learner.set_params(n_landmarks=40, n_directions=None, max_iter=1, random_state=0)
-    with pytest.warns(SamewiseWarning, match="not converged"):
+    with pytest.warns(ConvergenceWarning, match="not converged"):
         learner.fit(X, y)
     assert learner.history_["loss"][0] < 3 * loss
     with pytest.raises(ValueError, match="n_components must be that of the fit before, 8"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, datasets
@@ -211,7 +211,7 @@ def test_both_solvers_reach_the_same_minimum(name, hinge):
 def test_gap_is_a_bound_even_when_the_run_is_cut_short(labeled):
     X, y = labeled
     with pytest.warns(
-        SamewiseWarning, match=r"not converged to tol=0.0002 in 3 iterations; the gap is"
+        ConvergenceWarning, match=r"not converged to tol=0.0002 in 3 iterations; the gap is"
     ):
         short = LMNN(solver="M", max_iter=3).fit(X, y)
     best = LMNN(solver="M", tol=1e-5, max_iter=5000).fit(X, y)

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier
-from samewise.exceptions import InvalidInputError, SamewiseWarning
+from samewise.exceptions import InvalidInputError
 from samewise.learners.batch.mcml import MCML, Collapse
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import SoftNeighbors
@@ -131,7 +132,9 @@ def test_ctrl_c_keeps_what_was_learned(labeled):
 
 
 def test_it_says_how_it_goes_and_that_it_did_not_end(labeled, capsys):
-    with pytest.warns(SamewiseWarning, match="MCML has not converged to tol=0 in 2 iter") as said:
+    with pytest.warns(
+        ConvergenceWarning, match="MCML has not converged to tol=0 in 2 iter"
+    ) as said:
         MCML(tol=0, max_iter=2, verbose=True).fit(*labeled)
     assert said[0].filename == __file__
     assert re.search(r"MCML: iteration 2, loss \S+, gap \S+, \d+ s", capsys.readouterr().err)

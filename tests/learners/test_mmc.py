@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, Pairs
@@ -184,7 +185,7 @@ def test_ctrl_c_keeps_what_was_learned(few, structure):
 
 
 def test_it_says_how_it_goes_and_that_it_did_not_end(few, capsys):
-    with pytest.warns(SamewiseWarning, match="MMC has not converged to tol=0 in 2 iter") as said:
+    with pytest.warns(ConvergenceWarning, match="MMC has not converged to tol=0 in 2 iter") as said:
         MMC(tol=0, max_iter=2, verbose=True).fit(few)
     assert said[0].filename == __file__
     assert re.search(r"MMC: iteration 2, objective \S+, gap \S+, \d+ s", capsys.readouterr().err)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -340,7 +341,7 @@ def test_history_callback_and_stops(labeled, capsys):
     assert re.search(
         r"iteration \d+, pass 2, loss \S+, active [\d,]+, candidates", capsys.readouterr().err
     )
-    with pytest.warns(SamewiseWarning, match="has not converged to tol=1e-09 in 3 iterations"):
+    with pytest.warns(ConvergenceWarning, match="has not converged to tol=1e-09 in 3 iterations"):
         short = everything(max_iter=3, tol=1e-9).fit(*labeled)
     assert not short.converged_ and short.n_iter_ == 6
 
@@ -492,7 +493,7 @@ def test_too_many_maps_are_refused(monkeypatch):
     monkeypatch.setattr(multi_module, "MOST_VALUES", 31)
     with pytest.raises(TooLargeError, match="2 maps of 4 × 4 values are more than"):
         everything().fit(X, Y)
-    with pytest.warns(SamewiseWarning, match="not converged"):
+    with pytest.warns(ConvergenceWarning, match="not converged"):
         everything(n_components=3, max_iter=1, tol=0).fit(X, Y)
 
 

@@ -11,11 +11,12 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import samewise
 from samewise import KNNClassifier, Pairs
-from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
+from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.learners import dense_rows
 from samewise.learners.batch import soft_neighbors
 from samewise.learners.batch.itml import ITML
@@ -213,7 +214,7 @@ def test_ctrl_c_keeps_what_was_learned(labeled):
 
 
 def test_it_says_how_it_goes_and_that_it_did_not_end(labeled, capsys):
-    with pytest.warns(SamewiseWarning, match="NCA has not converged to tol=0 in 2 iter") as said:
+    with pytest.warns(ConvergenceWarning, match="NCA has not converged to tol=0 in 2 iter") as said:
         NCA(tol=0, max_iter=2, verbose=True).fit(*labeled)
     assert said[0].filename == __file__
     assert re.search(r"NCA: iteration 2, loss \S+, \d+ s", capsys.readouterr().err)

@@ -10,11 +10,12 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import samewise
 from samewise import KNNClassifier, Pairs, Triplets
-from samewise.exceptions import InvalidInputError, SamewiseWarning
+from samewise.exceptions import InvalidInputError
 from samewise.forms import NeuralSimilarity
 from samewise.learners.batch import snn as module
 from samewise.learners.batch.snn import SNN, NetworkLoss, Scale, parts
@@ -238,7 +239,7 @@ def test_ctrl_c_keeps_what_was_learned(labeled):
 
 
 def test_it_says_how_it_goes_and_that_it_did_not_end(labeled, capsys):
-    with pytest.warns(SamewiseWarning, match="SNN has not converged to tol=0 in 2 iter") as said:
+    with pytest.warns(ConvergenceWarning, match="SNN has not converged to tol=0 in 2 iter") as said:
         SNN(2, tol=0, max_iter=2, verbose=True, random_state=0).fit(*labeled)
     assert said[0].filename == __file__
     assert re.search(r"SNN: iteration 2, loss \S+, \d+ s", capsys.readouterr().err)
@@ -289,12 +290,12 @@ def test_bad_input_is_refused(labeled, pairs):
 
 def test_it_is_saved_and_loaded(labeled, tmp_path):
     snn = SNN(2, max_iter=5, tol=1e-9, warm_start=True, random_state=0)
-    with pytest.warns(SamewiseWarning, match="has not converged"):
+    with pytest.warns(ConvergenceWarning, match="has not converged"):
         snn.fit(*labeled)
     snn.save(tmp_path / "learner")
     again = samewise.load(tmp_path / "learner")
     assert again.metric_ == snn.metric_
     for learner in (snn, again):
-        with pytest.warns(SamewiseWarning, match="has not converged"):
+        with pytest.warns(ConvergenceWarning, match="has not converged"):
             learner.fit(*labeled)
     assert again.metric_ == snn.metric_

@@ -8,7 +8,7 @@ with accumulators of their own.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,12 +17,92 @@ from numpy.typing import NDArray
 from samewise._typing import Array, Indices
 from samewise.kernels.rank_one import FAST
 
-__all__ = ["impostor_pairs", "nearest", "pull", "push", "reaches"]
+__all__ = [
+    "PairList",
+    "Queries",
+    "Reach",
+    "SearchedPoints",
+    "SearchedRows",
+    "impostor_pairs",
+    "nearest",
+    "pull",
+    "push",
+    "reaches",
+]
 
 # Columns compared at once before anyone looks which of them it was.
 _CHUNK = 64
 # Columns of a distance between two looks whether it is too far already.
 _STRIDE = 32
+
+
+class SearchedPoints(NamedTuple):
+    """Points among which impostors are searched, each in the place of its row.
+
+    Attributes
+    ----------
+    E : array of shape (n, e)
+        Rows whose squared distances are not above those of Z, up to rounding that `half` makes up
+        for: half_i ≤ ‖e_i‖²/2.
+    half : array of shape (n,)
+    lowered : array of shape (n,)
+        half − reach/2.
+    Z : array of shape (n, r)
+    reach : array of shape (n,)
+    starts, ends : arrays of shape (n,)
+        Where the class of each row starts and ends.
+    """
+
+    E: NDArray[np.float32]
+    half: NDArray[np.float32]
+    lowered: NDArray[np.float32]
+    Z: NDArray[np.float32]
+    reach: NDArray[np.float32]
+    starts: Indices
+    ends: Indices
+
+
+class Queries(NamedTuple):
+    """Points whose nearest rows are searched.
+
+    Attributes
+    ----------
+    F : array of shape (n, d)
+        Centered float32, up to a factor.
+    error : array of shape (n,)
+        How far off a distance from a product may be.
+    Q : array of shape (n, d)
+        The queries as they are.
+    own : array of shape (n,)
+        The row that is the query itself, and no neighbor of it; −1 if there is none.
+    """
+
+    F: NDArray[np.float32]
+    error: NDArray[np.float32]
+    Q: Array
+    own: NDArray[np.int32]
+
+
+class SearchedRows(NamedTuple):
+    """The rows that are searched: E and X as F and Q of `Queries`, with half = ‖e‖²/2."""
+
+    E: NDArray[np.float32]
+    half: NDArray[np.float32]
+    X: Array
+
+
+class Reach(NamedTuple):
+    """1 + the squared distance of each target of each point, and the largest for each point."""
+
+    each: Array
+    furthest: Array
+
+
+class PairList(NamedTuple):
+    """Pairs of points: those of a are columns[indptr[a] : indptr[a + 1]]."""
+
+    indptr: NDArray[np.int64]
+    columns: NDArray[np.int32]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -68,13 +148,7 @@ def _count_above(g: Array, u: float, h: float, us: Array, hs: Array) -> int:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def impostor_pairs(
-    E: NDArray[np.float32],
-    half: NDArray[np.float32],
-    lowered: NDArray[np.float32],
-    Z: NDArray[np.float32],
-    reach: NDArray[np.float32],
-    starts: Indices,
-    ends: Indices,
+    points: SearchedPoints,
     who: NDArray[np.int32],
     after: bool,
     width: int,
@@ -83,16 +157,12 @@ def impostor_pairs(
 ) -> int:
     """Pairs (a, b) of different classes with ‖z_a − z_b‖² < max(reach_a, reach_b), a in `who`.
 
-    E has rows whose squared distances are not above those of Z, up to rounding that `half` makes
-    up for: half_i ≤ ‖e_i‖²/2. All distances of E come from products of tiles; those of Z are
-    computed only for the pairs that E leaves.
+    All distances of E come from products of tiles; those of Z are computed only for the pairs that
+    E leaves.
 
     Parameters
     ----------
-    lowered : array of shape (n,)
-        half − reach/2.
-    starts, ends : arrays of shape (n,)
-        Where the class of each row starts and ends.
+    points : SearchedPoints
     who : array
         Rows to search for, in ascending order; at most 65 536.
     after : bool
@@ -108,6 +178,7 @@ def impostor_pairs(
     int
         The number of pairs. If it is above the size of the arrays, the rest is not written.
     """
+    E, half, lowered, Z, reach, starts, ends = points
     n = E.shape[0]
     found = 0
     mine = E[who]
@@ -158,18 +229,22 @@ def _insert(values: Array, indices: Indices, value: float, index: int) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
+def _any_below(half: Array, g: Array, bound: float) -> bool:
+    """Whether any half_c − g_c is below the bound."""
+    closer = np.float32(0)
+    for c in range(g.shape[0]):
+        closer += np.float32(1) if half[c] - g[c] < bound else np.float32(0)
+    return bool(closer > 0)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
 def nearest(
-    F: NDArray[np.float32],
-    error: NDArray[np.float32],
-    Q: Array,
+    queries: Queries,
     first: int,
     last: int,
-    E: NDArray[np.float32],
-    half: NDArray[np.float32],
-    X: Array,
+    searched: SearchedRows,
     lo: int,
     hi: int,
-    own: NDArray[np.int32],
     spare: int,
     width: int,
     out: NDArray[np.int32],
@@ -182,17 +257,15 @@ def nearest(
 
     Parameters
     ----------
-    F, Q : queries
-        F has them as centered float32, up to a factor; Q as they are.
-    E, X : the rows to search in
-        Likewise, with half = ‖e‖²/2.
-    own : array of shape (n_queries,)
-        The row that is the query itself, and no neighbor of it; −1 if there is none.
+    queries : Queries
+    searched : SearchedRows
     width : int
         Columns of a tile.
     out : array of shape (n_queries, k)
         Where there are fewer rows, the last places are left as they are.
     """
+    F, error, Q, own = queries
+    E, half, X = searched
     others = hi - lo - (own[first] >= 0)
     k = min(out.shape[1], others)
     kept = min(k + spare, others)
@@ -209,11 +282,7 @@ def nearest(
             for left in range(start, stop, _CHUNK):
                 right = min(left + _CHUNK, stop)
                 g = G[a - first, left - start : right - start]
-                bound = mine[kept - 1]
-                closer = np.float32(0)
-                for c in range(right - left):
-                    closer += np.float32(1) if half[left + c] - g[c] < bound else np.float32(0)
-                if closer > 0:
+                if _any_below(half[left:right], g, mine[kept - 1]):
                     for b in range(left, right):
                         value = half[b] - g[b - left]
                         if value < mine[kept - 1] and b != own[a]:
@@ -285,10 +354,8 @@ def _hinges(
 def push(
     Z: Array,
     V: Array,
-    reach: Array,
-    furthest: Array,
-    indptr: NDArray[np.int64],
-    columns: NDArray[np.int32],
+    reach: Reach,
+    pairs: PairList,
     hinge: tuple[float, float, float, float],
     mu: float,
     first: int,
@@ -296,7 +363,7 @@ def push(
     G: Array,
     weights: NDArray[np.float64],
 ) -> tuple[float, float, int]:
-    """Σ φ(reach_ij − ‖z_i − z_l‖²) over the listed pairs, both ways, and what it does to V.
+    """Σ φ(reach_ij − ‖z_i − z_l‖²) over the pairs, both ways, and what it does to V.
 
     With w_ab the slope of all hinges of a pair, G_a −= μ w_ab (v_a − v_b), and the opposite for b;
     `weights` receives the slopes of each target. Returns the sums of φ and φ′ and the number of
@@ -304,14 +371,16 @@ def push(
     """
     loss = slope = 0.0
     active = 0
+    indptr, columns = pairs
+    each, furthest = reach
     for a in range(first, last):
         for at in range(indptr[a], indptr[a + 1]):
             b = columns[at]
             distance = float(_squared_distance(Z[a], Z[b]))
             if distance >= furthest[a] and distance >= furthest[b]:
                 continue
-            loss_a, slope_a, active_a = _hinges(reach[a], distance, hinge, weights[a])
-            loss_b, slope_b, active_b = _hinges(reach[b], distance, hinge, weights[b])
+            loss_a, slope_a, active_a = _hinges(each[a], distance, hinge, weights[a])
+            loss_b, slope_b, active_b = _hinges(each[b], distance, hinge, weights[b])
             loss += loss_a + loss_b
             slope += slope_a + slope_b
             active += active_a + active_b

@@ -7,6 +7,8 @@ holds Python's lock.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -15,7 +17,32 @@ from samewise._typing import Array
 from samewise.kernels.lmnn_loops import _CHUNK, _nearer, _squared_distance
 from samewise.kernels.rank_one import FAST
 
-__all__ = ["impostors", "pull", "push", "reaches"]
+__all__ = ["GroupMembers", "impostors", "pull", "push", "reaches"]
+
+
+class GroupMembers(NamedTuple):
+    """The rows of a group, and where the classes are among them.
+
+    Attributes
+    ----------
+    rows : array
+        Row numbers, ascending.
+    lows, highs : arrays of shape (n,)
+        The places lows_a … highs_a among the members are those of the class of the point a.
+    """
+
+    rows: NDArray[np.int64]
+    lows: NDArray[np.int64]
+    highs: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _count_closer(g: Array, bound: float, half: Array) -> int:
+    """How many c have g_c > bound + half_c."""
+    close = 0
+    for c in range(g.shape[0]):
+        close += g[c] > bound + half[c]
+    return close
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -24,9 +51,7 @@ def impostors(
     half: NDArray[np.float32],
     Z: NDArray[np.float32],
     reach: NDArray[np.float32],
-    members: NDArray[np.int64],
-    lows: NDArray[np.int64],
-    highs: NDArray[np.int64],
+    group: GroupMembers,
     height: int,
     width: int,
     rows: NDArray[np.int32],
@@ -40,10 +65,7 @@ def impostors(
 
     Parameters
     ----------
-    members : array
-        The rows of the group, ascending.
-    lows, highs : arrays of shape (n,)
-        The places lows_a … highs_a among the members are those of the class of a.
+    group : GroupMembers
     height, width : int
         Rows and columns of a tile.
     rows, columns : arrays of the same size
@@ -54,6 +76,7 @@ def impostors(
     int
         The number of pairs. If it is above the size of the arrays, the rest is not written.
     """
+    members, lows, highs = group
     n, m = E.shape[0], members.shape[0]
     M, ZM, half_M = E[members], Z[members], half[members]
     tile = np.empty(height * width, dtype=np.float32)
@@ -77,10 +100,7 @@ def impostors(
                     while left < end:
                         right = min(left + _CHUNK, end)
                         g = G[a - first, left - start : right - start]
-                        h = half_M[left:right]
-                        close = 0
-                        for c in range(right - left):
-                            close += g[c] > bound + h[c]
+                        close = _count_closer(g, bound, half_M[left:right])
                         b = left
                         while close > 0:
                             if g[b - left] > bound + half_M[b]:

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Matrix
-from samewise.exceptions import InvalidInputError, SamewiseWarning
+from samewise.exceptions import InvalidInputError
 from samewise.forms import PosteriorSimilarity
 from samewise.learners.attributes import Attribute, Count, FormOf, Labels
 from samewise.learners.batch.batch_learner import Batch
@@ -143,7 +143,7 @@ class HIER(Batch):
             warnings.warn(
                 f"The logistic regression of HIER has not converged in {self.n_iter_} iterations. "
                 "Scale the features, allow more (max_iter), or lower C.",
-                SamewiseWarning,
+                ConvergenceWarning,
                 stacklevel=4,
             )
         W, b = model.coef_, model.intercept_

@@ -88,11 +88,12 @@ def nearest_targets(
     half, error = _half_and_error(E, E)
     own = np.arange(len(E), dtype=np.int32) if anchors is None else anchors
     F, Q, error = (E, S, error) if anchors is None else (E[own], S[own], error[own])
+    queries, searched = kernel.Queries(F, error, Q, own), kernel.SearchedRows(E, half, S)
     found = np.full((len(own), k), -1, dtype=np.int32)
 
     def fill(lo: int, hi: int, first: int, last: int) -> None:
         width = min(WIDTH, hi - lo)
-        kernel.nearest(F, error, Q, first, last, E, half, S, lo, hi, own, SPARE, width, found)
+        kernel.nearest(queries, first, last, searched, lo, hi, SPARE, width, found)
 
     pieces = [
         (int(lo), int(hi), first, min(first + ROWS, end))
@@ -115,10 +116,11 @@ def nearest_rows(Q: Array, X: Array, k: int, workers: Workers) -> NDArray[np.int
     half, error = _half_and_error(F, E)
     out = np.full((len(Q), k), -1, dtype=np.int32)
     own = np.full(len(Q), -1, dtype=np.int32)
+    queries, searched = kernel.Queries(F, error, Q, own), kernel.SearchedRows(E, half, X)
 
     def fill(first: int) -> None:
         last, width = min(first + ROWS, len(Q)), min(WIDTH, len(X))
-        kernel.nearest(F, error, Q, first, last, E, half, X, 0, len(X), own, SPARE, width, out)
+        kernel.nearest(queries, first, last, searched, 0, len(X), SPARE, width, out)
 
     workers.map(fill, range(0, len(Q), ROWS))
     return out

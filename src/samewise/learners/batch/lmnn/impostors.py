@@ -71,6 +71,7 @@ def search(Z: Array, reach: NDArray[np.float64], classes: Classes, workers: Work
     squares = np.einsum("ij,ij->i", E, E, dtype=np.float64)
     half = (squares * (0.5 - rounding(E.shape[1]))).astype(np.float32)
     lowered = half - limit / np.float32(2)
+    points = kernel.SearchedPoints(E, half, lowered, Z, limit, classes.starts, classes.ends)
     room = [64 * ROWS]
 
     def find(first: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -78,10 +79,7 @@ def search(Z: Array, reach: NDArray[np.float64], classes: Classes, workers: Work
         found = room[0]
         while True:
             rows, columns = np.empty(found, dtype=np.uint16), np.empty(found, dtype=np.int32)
-            found = kernel.impostor_pairs(
-                E, half, lowered, Z, limit, classes.starts, classes.ends,
-                who, after, WIDTH, rows, columns,
-            )  # fmt: skip
+            found = kernel.impostor_pairs(points, who, after, WIDTH, rows, columns)
             if found <= len(rows):
                 break
             room[0] = found + found // 4
@@ -109,15 +107,34 @@ def _depth(
     classes: Classes,
 ) -> int:
     """How many columns to try first, by the pairs of a sample that each number would leave."""
-    n, r = Z.shape
+    n = len(Z)
     some, others = anchors[:: len(anchors) // 256 + 1], np.arange(0, n, n // 1024 + 1)
     limit = np.maximum(reach[some, None], reach[others])
     limit[classes.ends[some][:, None] == classes.ends[others]] = -np.inf
+    return cheapest_depth(Z[some], Z[others], limit, (0.9, 0.0065, 130.0))
+
+
+def cheapest_depth(
+    A: NDArray[np.float32],
+    B: NDArray[np.float32],
+    limit: NDArray[np.float32],
+    costs: tuple[float, float, float],
+) -> int:
+    """The number of columns for which rows of A and B are told apart most cheaply.
+
+    Parameters
+    ----------
+    limit : array of shape (n_A, n_B)
+        The squared distance that a pair is compared with.
+    costs : tuple of floats
+        Nanoseconds for a pair, as measured: for the pair, for each column of a product, and for a
+        distance to check.
+    """
+    pair, column, check = costs
     D = np.zeros_like(limit)
-    costs, start = {}, 0
-    for depth in [*(m for m in DEPTHS if m < r), r]:
-        D += squared_distances(Z[some, start:depth], Z[others, start:depth])
-        # Nanoseconds for a pair, as measured: a product of so many columns, a distance to check.
-        costs[depth] = 0.9 + 0.0065 * depth + 130 * float(np.mean(D < limit))
+    total, start = {}, 0
+    for depth in [*(m for m in DEPTHS if m < A.shape[1]), A.shape[1]]:
+        D += squared_distances(A[:, start:depth], B[:, start:depth])
+        total[depth] = pair + column * depth + check * float(np.mean(D < limit))
         start = depth
-    return min(costs, key=lambda depth: costs[depth])
+    return min(total, key=lambda depth: total[depth])

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from samewise._typing import Array, Indices
+from samewise.kernels.lmnn_multi_loops import GroupMembers
 from samewise.kernels.neighbors import first_k_per_row
 from samewise.kernels.pairwise import row_slices
 from samewise.learners.batch.lmnn.multi_objective import Maps, Room, in_reach
@@ -74,9 +75,9 @@ class MultiNeighborErrors(NeighborErrors):
         slack = 1e-3 * limit + 1e-6 * np.einsum("ij,ij->i", Z, Z).max() + 1e-30
         reach = np.concatenate([np.full(m, -np.inf), limit + slack]).astype(np.float32)
         none = np.zeros(len(Z), dtype=np.int64)
-        rows, places = in_reach(
-            Z.astype(np.float32, copy=False), reach, np.arange(m), none, none, 4 * len(Z), Room()
-        )
+        group = GroupMembers(np.arange(m), none, none)
+        Z32 = Z.astype(np.float32, copy=False)
+        rows, places = in_reach(Z32, reach, group, 4 * len(Z), Room())
         squared = np.empty(len(rows))
         for at in row_slices(len(rows), Z.shape[1] * Z.itemsize, BLOCK_BYTES):
             V = Z[rows[at]] - Z[places[at]]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from samewise._typing import Array, Indices
 from samewise.kernels import lmnn_multi_loops as kernel
 from samewise.kernels.pairwise import squared_distances
-from samewise.learners.batch.lmnn.impostors import DEPTHS
+from samewise.learners.batch.lmnn.impostors import cheapest_depth
 from samewise.learners.batch.lmnn.objective import SAMPLE, SLACK, HingeEvaluation
 from samewise.learners.batch.points_by_class import ROWS, WIDTH, Classes, rounding
 from samewise.solvers.workers import Workers
@@ -264,7 +264,8 @@ class MultiObjective:
         Z = self._mapped(np.arange(n), turn.T @ L, room).astype(np.float32, copy=False)
         bounds = np.searchsorted(members, self.classes.bounds)
         lows, highs = (np.repeat(b, self.classes.sizes) for b in (bounds[:-1], bounds[1:]))
-        rows, columns = in_reach(Z, reach, members, lows, highs, expected, room)
+        group = kernel.GroupMembers(members, lows, highs)
+        rows, columns = in_reach(Z, reach, group, expected, room)
         by_row = np.argsort(rows, kind="stable")
         return GroupPairs.of(rows[by_row], columns[by_row], n)
 
@@ -272,27 +273,23 @@ class MultiObjective:
 def in_reach(
     Z: NDArray[np.float32],
     reach: NDArray[np.float32],
-    members: NDArray[np.int64],
-    lows: NDArray[np.int64],
-    highs: NDArray[np.int64],
+    group: kernel.GroupMembers,
     expected: int,
     room: Room,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Rows a and members b with ‖z_a − z_b‖² < reach_a, but for the places lows_a … highs_a.
+    """Rows a and members b of a group, not of the class of a, with ‖z_a − z_b‖² < reach_a.
 
     It is cheapest where the columns of Z go by decreasing variance. `expected` is a guess of the
     number of pairs.
     """
-    E = _shortened(Z, _depth(Z, members, reach, lows, highs), room)
+    E = _shortened(Z, _depth(Z, group, reach), room)
     squares = np.einsum("ij,ij->i", E, E, dtype=np.float64)
     half = (squares * (0.5 - rounding(E.shape[1]))).astype(np.float32)
-    width = min(WIDTH, len(members))
+    width = min(WIDTH, len(group.rows))
     size = expected + expected // 4 + BLOCK
     while True:
         rows, columns = np.empty((2, size), dtype=np.int32)
-        found = kernel.impostors(
-            E, half, Z, reach, members, lows, highs, ROWS, width, rows, columns
-        )
+        found = kernel.impostors(E, half, Z, reach, group, ROWS, width, rows, columns)
         if found <= size:
             return rows[:found], columns[:found]
         size = found
@@ -335,25 +332,12 @@ def _shortened(Z: NDArray[np.float32], depth: int, room: Room) -> NDArray[np.flo
     return E
 
 
-def _depth(
-    Z: NDArray[np.float32],
-    members: Indices,
-    reach: NDArray[np.float32],
-    lows: Indices,
-    highs: Indices,
-) -> int:
+def _depth(Z: NDArray[np.float32], group: kernel.GroupMembers, reach: NDArray[np.float32]) -> int:
     """How many columns to try first, by the pairs of a sample that each number would leave."""
-    n, r = Z.shape
+    members, lows, highs = group
+    n = len(Z)
     some = np.arange(0, n, n // 512 + 1)
     places = np.arange(0, len(members), len(members) // 256 + 1)
     limit = np.broadcast_to(reach[some, None], (len(some), len(places))).copy()
     limit[(lows[some, None] <= places) & (places < highs[some, None])] = -np.inf
-    D = np.zeros_like(limit)
-    others = members[places]
-    costs, start = {}, 0
-    for depth in [*(m for m in DEPTHS if m < r), r]:
-        D += squared_distances(Z[some, start:depth], Z[others, start:depth])
-        # Nanoseconds for a pair, as measured: a product of so many columns, a distance to check.
-        costs[depth] = 0.7 + 0.012 * depth + 60 * float(np.mean(D < limit))
-        start = depth
-    return min(costs, key=lambda depth: costs[depth])
+    return cheapest_depth(Z[some], Z[members[places]], limit, (0.7, 0.012, 60.0))

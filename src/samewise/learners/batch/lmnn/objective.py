@@ -210,16 +210,15 @@ class LMNNObjective:
         if not self._G or self._G[0].shape != V.shape:
             self._G = [np.empty_like(V) for _ in range(self.workers.n)]
 
+        reach = kernel.Reach(self._reach, self._furthest)
+        pairs = kernel.PairList(self.candidates.indptr, self.candidates.columns)
+
         def push(
             G: Array, weights: NDArray[np.float64], rows: tuple[int, int]
         ) -> tuple[float, float, int]:
             G[:] = 0
             weights[:] = 0
-            return kernel.push(
-                Z, V, self._reach, self._furthest,
-                self.candidates.indptr, self.candidates.columns,
-                self.hinge, self.mu, *rows, G, weights,
-            )  # fmt: skip
+            return kernel.push(Z, V, reach, pairs, self.hinge, self.mu, *rows, G, weights)
 
         cuts = self.candidates.cut(self.workers.n)
         pushed, slope, active = map(
