@@ -178,6 +178,33 @@ def _marked(
 
 
 @njit(cache=True)
+def _turned(u: Array, screen: Screen, v: Array, t: Array) -> float:
+    """v of an example, by chunks, and t, the norm of what lies beyond each chunk.
+
+    Returns what is to be added to v·z_l: u·x̄, and as much as rounding may take away.
+    """
+    _, to_v, mean, longest = screen
+    d = u.shape[0]
+    offset, size_u, size_v = 0.0, 0.0, 0.0
+    for f in range(d):
+        total = 0.0
+        for m in range(d):
+            total += to_v[f, m] * u[m]
+        v[f // CHUNK, f % CHUNK] = total
+        offset += u[f] * mean[f]
+        size_u += u[f] * u[f]
+        size_v += total * total
+    rest = 0.0
+    for c in range(t.shape[0] - 1, -1, -1):
+        t[c] = math.sqrt(rest)
+        for f in range(CHUNK):
+            rest += v[c, f] * v[c, f]
+    # Of float32 in every product and sum, of float64 in z and x̄ themselves.
+    rounding = (4 * d + 64) * 6e-8 * math.sqrt(size_v) * longest + 1e-13 * math.sqrt(size_u)
+    return offset + rounding
+
+
+@njit(cache=True)
 def screened(
     rows: Rows,
     u: Array,
@@ -192,7 +219,7 @@ def screened(
 
     They are added to what `found` holds already. Returns how many rows were scored.
     """
-    Z, to_v, mean, longest = screen
+    Z = screen[0]
     v, t, limits, sums, mask, words, chosen = work
     data = rows[2]
     d, n = u.shape[1], rows[0].shape[0] - 1
@@ -200,22 +227,7 @@ def screened(
     v[:], limits[:] = 0.0, np.inf
     offset = np.zeros(2)
     for e in range(n_asked):
-        size_u, size_v = 0.0, 0.0
-        for f in range(d):
-            total = 0.0
-            for m in range(d):
-                total += to_v[f, m] * u[e, m]
-            v[f // CHUNK, e, f % CHUNK] = total
-            offset[e] += u[e, f] * mean[f]
-            size_u += u[e, f] * u[e, f]
-            size_v += total * total
-        rest = 0.0
-        for c in range(n_chunks - 1, -1, -1):
-            t[c, e] = math.sqrt(rest)
-            for f in range(CHUNK):
-                rest += v[c, e, f] * v[c, e, f]
-        # Rounding: of float32 in every product and sum, of float64 in z and x̄ themselves.
-        offset[e] += (4 * d + 64) * 6e-8 * math.sqrt(size_v) * longest + 1e-13 * math.sqrt(size_u)
+        offset[e] = _turned(u[e], screen, v[:, e], t[:, e])
     count = np.zeros(2, dtype=np.int64)
     scored, own_from, own_to = 0, own[:, 0].max(), own[:, 1].min()
     for lo in range(0, n, WIDTH):
