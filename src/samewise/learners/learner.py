@@ -211,7 +211,8 @@ class MapLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner, sto
             Euclidean distances of the result are the learned distances; under a learned cosine,
             rows have unit length and inner products are the learned similarities.
         """
-        return self.metric_.embed(self._rows(X))
+        rows = self._rows(X)
+        return self.metric_.embed(rows)
 
     @property
     def _n_features_out(self) -> int:
