@@ -148,7 +148,7 @@ def test_one_similarity_for_each_class(labeled, tmp_path):
         learner.save(tmp_path / "file")
     with pytest.raises(InvalidInputError, match="mode='binary' learns from labeled examples"):
         learner.fit(Pairs(X, [0], [1], [1]))
-    assert PerClassClassifier(GCosLA(mode="binary")).fit(X, y).metrics_ == learner.metrics_
+    assert PerClassClassifier(GCosLA()).fit(X, y).metrics_ == learner.metrics_
     learner.set_params(mode="multiclass").fit(X, y)
     assert learner.metric_ == GCosLA().fit(X, y).metric_
 

@@ -237,7 +237,7 @@ def test_one_similarity_for_each_class(labeled):
         learner.metric_  # noqa: B018
     with pytest.raises(AttributeError, match="mode='multiclass' it has one metric_"):
         SiLA(2, n_epochs=2).fit(X, y).metrics_  # noqa: B018
-    model = PerClassClassifier(SiLA(2, n_epochs=2, mode="binary")).fit(X, names)
+    model = PerClassClassifier(SiLA(2, n_epochs=2)).fit(X, names)
     assert model.metrics_ == learner.metrics_
 
 

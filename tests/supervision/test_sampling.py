@@ -107,7 +107,7 @@ def test_too_many_asked_for_gives_all_and_says_so(strategy):
     X, y = examples(20, n_classes=3)
     with pytest.warns(
         SamewiseWarning,
-        match=r"500 pairs were asked for, but only 190 could be drawn without repeating one; "
+        match=r"500 pairs were asked for, but only 190 could be sampled without repeating one; "
         r"ask for fewer, or make several passes over them \(n_passes\)",
     ):
         pairs = Pairs.from_labels(X, y, 500, strategy=strategy, random_state=0)

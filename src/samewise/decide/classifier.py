@@ -8,15 +8,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.decide.energy import Energy, checked_targets, maps_of, nearest_of_class
-from samewise.decide.metric_source import fitted_clone
+from samewise.decide.metric_classifier import MetricClassifier, fitted_clone
 from samewise.decide.rules import sum_closeness, vote
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
@@ -24,7 +23,6 @@ from samewise.search import ClassIndex, Index
 
 __all__ = ["KNNClassifier"]
 
-_FLOATS = [np.float64, np.float32]
 _ENERGY_RULES = ("energy", "energy_printed")
 
 
@@ -34,7 +32,7 @@ def _has_energies(model: KNNClassifier) -> bool:
     raise AttributeError(f"rule={model.rule!r} has no energies; rule='energy' has.")
 
 
-class KNNClassifier(ClassifierMixin, BaseEstimator):
+class KNNClassifier(MetricClassifier):
     """Classify by the nearest training examples under a learned, given or Euclidean metric.
 
     Parameters
@@ -42,7 +40,7 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
     metric : Form, learner or None, default=None
         None is the Euclidean distance. A learner that has no ``metric_`` yet is cloned and fitted
         on the training data. A learner that has one is used as it is, without fitting it again;
-        note that `sklearn.base.clone`, and so cross-validation, hands over unfitted learners.
+        note that `sklearn.base.clone`, and so cross-validation, passes on unfitted learners.
         A `MultiMetric` with classes must know those of the training data, by their labels.
     n_neighbors : int, default=3
         Neighbors that vote; for the other rules, neighbors in each class.
@@ -72,10 +70,15 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if the training data has string column names.
 
+    See Also
+    --------
+    PerClassClassifier : Classify with a metric for each class.
+    Verifier : Decide whether two examples are the same.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise.decide import KNNClassifier
+    >>> from samewise import KNNClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = KNNClassifier(n_neighbors=5).fit(X[::2], y[::2])
     >>> model.predict([[5.0, 3.5, 1.5, 0.2], [6.0, 3.0, 5.5, 2.0]])
@@ -111,14 +114,15 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training examples.
         y : array-like of shape (n_samples,)
+            Their classes.
 
         Returns
         -------
         self
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
-        check_classification_targets(y)
+        X, y = self._examples(X, y)
         self.classes_, self._labels = np.unique(y, return_inverse=True)
         self._check_n_neighbors(X.shape[0])
         if self.rule in _ENERGY_RULES:
@@ -188,18 +192,19 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, n_features), optional
-            Without it, the training examples, each without itself.
-        n_neighbors : int, optional
+        X : array-like or sparse matrix of shape (n_queries, n_features), default=None
+            By default the training examples, each without itself.
+        n_neighbors : int, default=None
             By default the ``n_neighbors`` of the classifier.
         return_distance : bool, default=True
+            Whether to return the values too.
 
         Returns
         -------
-        values : ndarray of shape (n, n_neighbors)
+        values : ndarray of shape (n_queries, n_neighbors)
             Distances, ascending, if the metric is a distance; similarities, descending, if it is
             a similarity. Only if ``return_distance``.
-        indices : ndarray of shape (n, n_neighbors)
+        indices : ndarray of shape (n_queries, n_neighbors)
             Row numbers of the training set.
         """
         check_is_fitted(self)
@@ -213,16 +218,36 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
         return (0 - closeness if is_distance else closeness), indices
 
     def predict(self, X: Matrix) -> NDArray[Any]:
-        """The class of each row: ndarray of shape (n,)."""
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         winners, _ = self._decide(X)
         return self.classes_[winners]
 
     def predict_proba(self, X: Matrix) -> Array:
-        """Class probabilities of each row: ndarray of shape (n, n_classes), in ``classes_`` order.
+        """Class probabilities of each row.
 
         "knn": the fractions of the votes after ties are broken. "sknn": softmax of the mean
         closeness to the nearest members of each class. Energy rules: proportional to
         exp(−energy). The last two rank classes as `predict` does, and are not calibrated.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In ``classes_`` order.
         """
         return self._decide(X)[1]
 
@@ -257,18 +282,16 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
 
         Examples
         --------
-        >>> from samewise.decide import KNNClassifier
+        >>> from samewise import KNNClassifier
         >>> model = KNNClassifier(n_neighbors=1, rule="energy")
         >>> model.fit([[0.0], [1.0], [4.0], [5.0]], ["low", "low", "high", "high"]).classes_
         array(['high', 'low'], dtype='<U4')
         >>> model.energies([[2.0]])
         array([[4. , 0.5]])
         """
-        check_is_fitted(self)
         return self._energy(self._queries(X))
 
     def _decide(self, X: Matrix) -> tuple[Indices, Array]:
-        check_is_fitted(self)
         Q = self._queries(X)
         if self.rule == "knn":
             _, indices = self._index.query(Q, self.n_neighbors)
@@ -280,14 +303,6 @@ class KNNClassifier(ClassifierMixin, BaseEstimator):
         winners, sums = sum_closeness(self._class_index.query(Q, self.n_neighbors))
         probabilities = softmax(sums / self.n_neighbors, axis=1)
         return winners, _with_largest_at(probabilities, winners)
-
-    def _queries(self, X: Matrix) -> Matrix:
-        return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _with_largest_at(probabilities: Array, winners: Indices) -> Array:

@@ -301,7 +301,7 @@ def nearest_of_class(X: Matrix, labels: Indices, k: int) -> Indices:
 
 
 def checked_targets(targets: ArrayLike, labels: Indices) -> Indices:
-    """Targets that were handed in, as an array of shape (n, m).
+    """Targets given by the user, as an array of shape (n, m).
 
     Examples
     --------

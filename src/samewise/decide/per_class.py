@@ -7,13 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Matrix
-from samewise.decide.metric_source import fitted_clone
+from samewise.decide.metric_classifier import MetricClassifier, fitted_clone
 from samewise.decide.rules import sum_closeness, vote
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
@@ -21,10 +19,8 @@ from samewise.search import ClassIndex
 
 __all__ = ["PerClassClassifier"]
 
-_FLOATS = [np.float64, np.float32]
 
-
-class PerClassClassifier(ClassifierMixin, BaseEstimator):
+class PerClassClassifier(MetricClassifier):
     """Classify with a metric for each class, learned against all other classes.
 
     A clone of the learner is fitted for each class, with the labels 1 (the class) and 0 (the
@@ -114,8 +110,7 @@ class PerClassClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
-        check_classification_targets(y)
+        X, y = self._examples(X, y)
         classes, labels = np.unique(y, return_inverse=True)
         sizes = np.bincount(labels)
         if len(classes) < 2:
@@ -145,8 +140,7 @@ class PerClassClassifier(ClassifierMixin, BaseEstimator):
 
     def _judge(self, X: Matrix) -> tuple[NDArray[np.bool_], Array]:
         """Whether each class claims each row, and the closeness of the row to it."""
-        check_is_fitted(self)
-        Q = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+        Q = self._queries(X)
         k = self.n_neighbors
         claims, closeness = [], []
         for search in self._searches:
@@ -227,8 +221,3 @@ class PerClassClassifier(ClassifierMixin, BaseEstimator):
         """
         claims = self.decisions(X)
         return float(np.mean(claims == (np.asarray(y)[:, None] == self.classes_)))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from samewise.decide.metric_source import fitted_clone
+from samewise.decide.metric_classifier import fitted_clone
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.kernels.pairwise import row_slices

@@ -24,7 +24,7 @@ __all__ = ["MAX_BYTES", "Form"]
 
 MAX_BYTES = 4 * 2**30
 _BLOCK_BYTES = 64 * 2**20
-# Row by row nothing is shared between rows, so the work had better stay in the cache.
+# Row by row nothing is shared between rows, so blocks are small enough for the cache.
 _PAIR_BYTES = 4 * 2**20
 
 
@@ -58,7 +58,7 @@ class Form(Frozen, Storable, ABC, storable=False):
 
     @property
     def n_features_items(self) -> int:
-        """Number of features of the rows of Y (the items); that of X, unless the kind differs."""
+        """Number of features of the rows of Y (the items); that of X by default."""
         return self.n_features_in
 
     @abstractmethod
@@ -137,7 +137,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         Returns
         -------
         array of shape (m,)
-            Zeros, unless the form has several spaces.
+            Zeros if the form has one space or none.
 
         Examples
         --------

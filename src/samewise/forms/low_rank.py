@@ -17,7 +17,7 @@ from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
 
 __all__ = ["LowRankBilinear", "leading_factors"]
 
-# Every block of pairs reads both factors, so it had better be much longer than they are wide.
+# Every block of pairs reads both factors, so blocks are much longer than the factors are wide.
 _PAIR_BYTES = 32 * 2**20
 
 

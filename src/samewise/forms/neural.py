@@ -16,7 +16,7 @@ from samewise.kernels.pairwise import row_slices, times
 
 __all__ = ["NeuralSimilarity"]
 
-# Every unit goes over a block once, so it had better stay in the cache.
+# Every unit goes over a block once, so blocks are small enough for the cache.
 _BLOCK_BYTES = 2**19
 
 

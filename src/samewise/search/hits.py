@@ -35,7 +35,7 @@ def hits_and_misses(
         Class numbers 0 … n_classes − 1.
     k : int
     queries : array of row numbers, default=None
-        The examples that are asked about; all, unless given.
+        The examples whose neighbors are wanted; all by default.
     each_class : bool, default=False
         k misses from each other class, instead of k from all of them.
 

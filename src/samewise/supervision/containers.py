@@ -253,7 +253,7 @@ class Triplets(_RowNumbers):
     Parameters
     ----------
     X : array or CSR matrix of shape (n_rows, n_features)
-        The anchors (queries) and, unless `items` is given, the items as well.
+        The anchors (queries), and the items as well if `items` is None.
     anchor, positive, negative : int arrays of shape (n_triplets,)
         Row numbers: anchors in X; positives and negatives in `items` (or X).
     items : array or CSR matrix of shape (n_items, n_item_features), default=None
@@ -327,7 +327,7 @@ class Triplets(_RowNumbers):
         semi-hard.
 
         A learner soon ranks most random negatives right. Semi-hard ones (Schroff et al., FaceNet,
-        2015) teach more for longer, above all if they are drawn again, between calls of
+        2015) teach more for longer, above all if they are sampled again, between calls of
         `partial_fit`, with the learned `metric_` as the form. The hardest negatives of all are not
         offered: chosen once under the form a learner starts from, they make it collapse
         (``python -m experiments banking77``).
@@ -343,7 +343,7 @@ class Triplets(_RowNumbers):
         negatives : {"random", "semi-hard"} or float, default="random"
             "semi-hard": of the candidates that are less close to the anchor than the positive is,
             the closest; if there are none, the least close candidate. The candidates are the
-            members of other classes among 256 examples drawn for every 128 triplets; should there
+            members of other classes among 256 examples sampled for every 128 triplets; should there
             be none, the random negative stays. A number from 0 to 1: that part of the negatives is
             semi-hard, the rest random. Anchors and positives do not depend on it.
         form : Form, default=None

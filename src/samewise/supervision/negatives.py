@@ -1,4 +1,4 @@
-"""Semi-hard negatives: for drawn anchors and positives, negatives from which more is learned."""
+"""Semi-hard negatives: for sampled anchors and positives, negatives from which more is learned."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def harden(
     form: Form | None,
     rng: np.random.RandomState,
 ) -> Indices:
-    """The negatives of the drawn triplets, a random part of them made semi-hard."""
+    """The negatives of the sampled triplets, a random part of them made semi-hard."""
     anchor, positive, negative = drawn
     rows = np.arange(len(codes)) if order is None else order
     rows = rows[codes[rows] >= 0]

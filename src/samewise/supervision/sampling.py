@@ -19,8 +19,8 @@ from samewise.kernels.neighbors import top_k
 from samewise.supervision.supervision_checks import checked_weights
 
 PER_EXAMPLE, AT_MOST = 20, 100_000
-"""Pairs or triplets drawn when nobody says how many: enough to learn from, and no surprise of an
-hour where there are many examples of many features."""
+"""Pairs or triplets sampled by default: for each example, and in all. Enough to learn from, without
+an hour of learning where there are many examples of many features."""
 
 
 def coded(
@@ -34,7 +34,7 @@ def coded(
 def class_codes(
     X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
-    """Labels as numbers 0, 1, …; −1 for examples of weight 0, which are never drawn."""
+    """Labels as numbers 0, 1, …; −1 for examples of weight 0, which are never sampled."""
     y = np.asarray(column_or_1d(np.asarray(y), warn=True))
     kind = type_of_target(y, input_name="y")
     if kind not in ("binary", "multiclass"):
@@ -66,7 +66,7 @@ def merge_duplicates(
     """Identical examples of one class become one, with their joint weight.
 
     Returns codes (−1 for the others), weights, and the rows in an order that depends on their
-    values only: drawn along it, pairs are the same however the examples were ordered or repeated.
+    values only: sampled along it, pairs are the same however the examples were ordered or repeated.
     """
     keys = row_keys(X)
     order = np.lexsort((codes, keys))
@@ -199,7 +199,7 @@ def draw_pairs(
         counts = _split_evenly(n_pairs, classes)
     if asked and sum(counts) < n_pairs:
         warnings.warn(
-            f"{n_pairs} pairs were asked for, but only {sum(counts)} could be drawn without "
+            f"{n_pairs} pairs were asked for, but only {sum(counts)} could be sampled without "
             "repeating one; ask for fewer, or make several passes over them (n_passes).",
             SamewiseWarning,
             stacklevel=3,
@@ -226,7 +226,7 @@ def _mixed_pairs(
     similar = classes.similar(distinct(rng, classes.n_similar, n_similar))
     dissimilar = classes.dissimilar(distinct(rng, classes.n_dissimilar, n_dissimilar))
     left, right = np.concatenate([similar, dissimilar], axis=1)
-    # A drawn pair has no first and second member: which one stands left is a coin toss.
+    # A sampled pair has no first and second member: which one stands left is a coin toss.
     swap = rng.randint(0, 2, len(left)).astype(bool)
     left[swap], right[swap] = right[swap], left[swap]
     order = rng.permutation(len(left))

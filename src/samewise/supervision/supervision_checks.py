@@ -94,7 +94,7 @@ def checked_weights(
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view of the array through which nobody can write."""
+    """A read-only view of the array."""
     view = array.view()
     view.flags.writeable = False
     return view
