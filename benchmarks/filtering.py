@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 
 from samewise.datasets import available, load
-from samewise.filtering import Document, Documents, Run, TopicFilter
+from samewise.filtering import Document, Documents, FilterRun, TopicFilter
 
 N_DOCUMENTS, N_TOPICS, N_GROUPS = 100_000, 50, 20
 WANTED_SPEED, WANTED_RATIO = 3000, 20
@@ -168,7 +168,7 @@ def keep(folder: Path, name: str) -> None:
     """Run a filter over the documents of a folder, and keep it there."""
     topics = json.loads((folder / "topics.json").read_text(encoding="utf-8"))
     filter = TopicFilter(**SETTINGS).fit(topics)
-    with Run(filter, folder / name, save_every=3000) as run:
+    with FilterRun(filter, folder / name, save_every=3000) as run:
         for document, _ in run.process(Documents(folder / "documents.jsonl")):
             if __name__ == "__main__":
                 print(document.id, flush=True)

@@ -324,7 +324,7 @@ def test_nearest_filter(cap, seed, monkeypatch):
 
 @pytest.mark.parametrize("use_topic", [True, False])
 def test_pola_filter(use_topic, seed):
-    filter = PolaFilter(gamma=0.5, use_topic=use_topic)
+    filter = PolaFilter(relaxation=0.5, use_topic=use_topic)
     topics, documents, relevant, decided = supervised(filter, seed)
 
     def project(M):

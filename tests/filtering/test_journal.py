@@ -18,7 +18,7 @@ from samewise.filtering import (
     Documents,
     Judgments,
     PerceptronFilter,
-    Run,
+    FilterRun,
     TextVectors,
     TopicFilter,
 )
@@ -37,7 +37,7 @@ def everything(directory):
 
 
 def run_through(topics, documents, directory, judge, **more):
-    with Run(make(topics), directory, judge=judge, fsync=False, **more) as run:
+    with FilterRun(make(topics), directory, judge=judge, fsync=False, **more) as run:
         return [decisions for _, decisions in run.process(documents)]
 
 
@@ -63,7 +63,7 @@ def stopping(after, documents):
 def test_stopped_and_resumed(after, whole, topics, documents, judge, tmp_path):
     directory, options = tmp_path / "run", {"block": 16, "save_every": 50}
     first = []
-    with pytest.raises(Stop), Run(make(topics), directory, judge=judge, **options) as run:
+    with pytest.raises(Stop), FilterRun(make(topics), directory, judge=judge, **options) as run:
         for _, decisions in run.process(stopping(after, documents)):
             first.append(decisions)
     rest = run_through(topics, documents, directory, judge, **options)
@@ -113,12 +113,12 @@ def test_a_torn_last_line(whole, topics, documents, judge, tmp_path):
 
 SCRIPT = """
 import json, sys
-from samewise.filtering import Documents, Judgments, Run, TopicFilter
+from samewise.filtering import Documents, Judgments, FilterRun, TopicFilter
 folder = sys.argv[1]
 topics = json.load(open(folder + "/topics.json"))
 filter = TopicFilter(theta1=0.3, n_initial=3, feedback_budget=8, max_documents=30).fit(topics)
 judge = Judgments.read(folder + "/judged.jsonl")
-with Run(filter, folder + "/killed", judge=judge, block=32, save_every=300) as run:
+with FilterRun(filter, folder + "/killed", judge=judge, block=32, save_every=300) as run:
     for document, decisions in run.process(Documents(folder + "/documents.jsonl")):
         print(document.id, flush=True)
 """
@@ -153,7 +153,7 @@ def test_kill_9_in_the_middle(topics, tmp_path):
 
 
 def test_a_run_without_a_directory(topics, documents, judge):
-    with Run(make(topics), judge=judge) as run:
+    with FilterRun(make(topics), judge=judge) as run:
         found = [decisions for _, decisions in run.process(documents)]
         run.feedback("d399", "gold", True)
     assert found == make(topics).observe_many(documents, judge=judge)
@@ -166,18 +166,18 @@ def test_feedback_is_kept(topics, documents, tmp_path):
                 run.feedback("d40", "gold", True)
                 run.feedback("d39", "cocoa", False)
 
-    with Run(make(topics), tmp_path / "a", block=1) as run:
+    with FilterRun(make(topics), tmp_path / "a", block=1) as run:
         tell(run)
-    with pytest.raises(Stop), Run(make(topics), tmp_path / "b", block=1) as run:
+    with pytest.raises(Stop), FilterRun(make(topics), tmp_path / "b", block=1) as run:
         tell(run)
         raise Stop
-    with Run(make(topics), tmp_path / "b") as run:
+    with FilterRun(make(topics), tmp_path / "b") as run:
         assert run.resumed == 60
         assert list(run.process(documents[:60])) == []
         assert len(list(run.history())) == 60
     assert everything(tmp_path / "a") == everything(tmp_path / "b")
     with (
-        Run(make(topics), tmp_path / "b") as run,
+        FilterRun(make(topics), tmp_path / "b") as run,
         pytest.raises(InvalidInputError, match="no topic"),
     ):
         run.feedback("d59", "silver", True)
@@ -209,26 +209,26 @@ def test_other_documents_topics_or_parameters_are_refused(topics, documents, jud
         (PerceptronFilter().fit(topics), "class"),
     ]:
         with pytest.raises(InvalidInputError, match=f"a run with another {what}"):
-            Run(filter, directory)
+            FilterRun(filter, directory)
     assert everything(directory) == before
 
 
 def test_two_runs_at_once_are_refused(topics, tmp_path):
     pytest.importorskip("fcntl")
-    with Run(make(topics), tmp_path), pytest.raises(InvalidInputError, match="used by another run"):
-        Run(make(topics), tmp_path)
+    with FilterRun(make(topics), tmp_path), pytest.raises(InvalidInputError, match="used by another run"):
+        FilterRun(make(topics), tmp_path)
 
 
 def test_a_batch_is_no_stream(topics):
     with pytest.raises(InvalidInputError, match="whole collection with decide"):
-        Run(BatchTopicFilter().fit(topics))
+        FilterRun(BatchTopicFilter().fit(topics))
 
 
 def test_a_used_filter_is_refused(topics):
     filter = make(topics)
     filter.observe("x")
     with pytest.raises(InvalidInputError, match="has seen nothing"):
-        Run(filter)
+        FilterRun(filter)
 
 
 def test_changed_logs_are_refused(topics, documents, judge, tmp_path):
@@ -240,12 +240,12 @@ def test_changed_logs_are_refused(topics, documents, judge, tmp_path):
     assert '"assign"' in text
     log.write_text(text.replace('"assign"', '"ask"'))
     with pytest.raises(FileFormatError, match="decisions that its inputs do not lead to"):
-        Run(make(topics), directory, judge=judge)
+        FilterRun(make(topics), directory, judge=judge)
     log.write_text(text)
     inputs = next(directory.glob("inputs-*.jsonl"))
     inputs.write_bytes(b"garbage\n" + inputs.read_bytes())
     with pytest.raises(FileFormatError, match="is damaged"):
-        Run(make(topics), directory, judge=judge)
+        FilterRun(make(topics), directory, judge=judge)
 
 
 def test_ids_that_repeat(topics, tmp_path):
@@ -255,9 +255,9 @@ def test_ids_that_repeat(topics, tmp_path):
     said = []
     for _ in range(2):
         source = Documents(path, report=said.append)
-        with Run(make(topics), tmp_path / "run") as run:
+        with FilterRun(make(topics), tmp_path / "run") as run:
             list(run.process(source))
         assert source.n_skipped == 1
     assert "d.jsonl:3 has the id 'a', which was seen already" in said[0]
     with pytest.raises(InvalidInputError, match="'a', which was seen already"):
-        list(Run(make(topics)).process([Document("a", "x"), Document("a", "y")]))
+        list(FilterRun(make(topics)).process([Document("a", "x"), Document("a", "y")]))

@@ -27,7 +27,7 @@ from samewise.filtering import (
     Document,
     Documents,
     Judgments,
-    Run,
+    FilterRun,
     TextVectors,
     TopicFilter,
     read_topics,
@@ -134,7 +134,7 @@ def filter_documents(
         if isinstance(filter, BatchTopicFilter):
             decided = _batch(filter, source)
         else:
-            decided = _stream(Run(filter, state, judge=judge), source)
+            decided = _stream(FilterRun(filter, state, judge=judge), source)
         with _counting() as count:
             for document, decisions, new in decided:
                 if new:
@@ -153,7 +153,7 @@ def filter_documents(
 Decided = Iterator[tuple[str, list[Decision], bool]]
 
 
-def _stream(run: Run, source: Documents) -> Decided:
+def _stream(run: FilterRun, source: Documents) -> Decided:
     """Each document's id and decisions, and whether they are new; what was decided before first."""
     with run:
         for id, decisions in run.history():

@@ -7,7 +7,7 @@ from samewise.filtering.batch_topic_filter import BatchTopicFilter
 from samewise.filtering.document_filter import Decision, Filter, Judge
 from samewise.filtering.documents import Document, Documents, Judgments
 from samewise.filtering.filter_files import load
-from samewise.filtering.filter_run import Run
+from samewise.filtering.filter_run import FilterRun
 from samewise.filtering.pola_filter import PolaFilter
 from samewise.filtering.text_vectors import TextVectors
 from samewise.filtering.topic_filter import TopicFilter
@@ -25,7 +25,7 @@ __all__ = [
     "PAUMFilter",
     "PerceptronFilter",
     "PolaFilter",
-    "Run",
+    "FilterRun",
     "TextVectors",
     "Topic",
     "TopicFilter",

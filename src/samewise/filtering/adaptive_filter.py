@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
@@ -42,14 +40,6 @@ class AdaptiveFilter(Filter):
     alpha: float
     max_documents: int | None
     metric: Any
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, 1, closed="both")],
-        "max_documents": [None, Interval(Integral, 1, None, closed="left")],
-        "metric": [None, object],
-        "vectorizer": [None, object],
-        "recent": [Interval(Integral, 1, None, closed="left")],
-    }
 
     @abstractmethod
     def _rule(self, i: int) -> tuple[float, bool, bool]:

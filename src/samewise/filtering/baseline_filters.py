@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from samewise.files.state import Saved, State
+from samewise.filtering.filter_parameters import COUNT, FINITE, parameter
 from samewise.filtering.recent_documents import packed_names, unpacked_names
 from samewise.filtering.sparse_store import Rows, stacked
 from samewise.filtering.supervised_filter import SupervisedFilter
@@ -60,6 +59,7 @@ class LinearFilter(SupervisedFilter):
         self._b = saved.array("b", len(self.topics_), dtypes=["float64"])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PerceptronFilter(LinearFilter):
     """Rosenblatt's Perceptron for each topic.
 
@@ -67,12 +67,21 @@ class PerceptronFilter(LinearFilter):
 
         w ← w + y x,   b ← b + y,
 
-    both from 0.
+    both from 0. w has an entry for every feature and topic.
 
     Parameters
     ----------
-    vectorizer, recent
-        As for `TopicFilter`. w has an entry for every feature and topic.
+    vectorizer : TextVectors, fitted vectorizer of scikit-learn, or None, default=None
+        Makes vectors of texts. By default `TextVectors()`. Of TextVectors a copy is used.
+    recent : int, default=10000
+        How many of the last documents are remembered, for feedback that comes unasked.
+
+    Attributes
+    ----------
+    topics_ : tuple of str
+        The ids of the topics.
+    n_seen_ : int
+        Documents decided.
 
     References
     ----------
@@ -89,26 +98,37 @@ class PerceptronFilter(LinearFilter):
     ['cocoa']
     """
 
-    def __init__(self, *, vectorizer: Any = None, recent: int = 10_000) -> None:
-        self.vectorizer = vectorizer
-        self.recent = recent
+    vectorizer: Any = None
+    recent: int = parameter(10_000, COUNT)
 
     def _margins_wanted(self) -> tuple[float, float]:
         return 0.0, 0.0
 
 
+@dataclass(eq=False, repr=False)
 class PAUMFilter(LinearFilter):
     """The perceptron algorithm with uneven margins, for topics with few relevant documents.
 
-    As `PerceptronFilter`, but feedback moves (w, b) whenever y(w·x + b) ≤ τ_y: with τ₊ above τ₋
+    Like `PerceptronFilter`, but feedback moves (w, b) whenever y(w·x + b) ≤ τ_y: with τ₊ above τ₋
     the few relevant documents are held farther from the border than the many others.
 
     Parameters
     ----------
-    tau_positive, tau_negative : float
-        τ₊ and τ₋, for unit vectors. Both 0 is the Perceptron.
-    vectorizer, recent
-        As for `PerceptronFilter`.
+    tau_positive : float, default=1.0
+        τ₊, the margin of relevant documents, for unit vectors.
+    tau_negative : float, default=0.0
+        τ₋, the margin of the others. With both margins 0 this is the Perceptron.
+    vectorizer : TextVectors, fitted vectorizer of scikit-learn, or None, default=None
+        Makes vectors of texts. By default `TextVectors()`. Of TextVectors a copy is used.
+    recent : int, default=10000
+        How many of the last documents are remembered, for feedback that comes unasked.
+
+    Attributes
+    ----------
+    topics_ : tuple of str
+        The ids of the topics.
+    n_seen_ : int
+        Documents decided.
 
     References
     ----------
@@ -125,29 +145,17 @@ class PAUMFilter(LinearFilter):
     2.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearFilter._parameter_constraints,
-        "tau_positive": [Interval(Real, None, None, closed="neither")],
-        "tau_negative": [Interval(Real, None, None, closed="neither")],
-    }
-
-    def __init__(
-        self,
-        tau_positive: float = 1.0,
-        tau_negative: float = 0.0,
-        *,
-        vectorizer: Any = None,
-        recent: int = 10_000,
-    ) -> None:
-        self.tau_positive = tau_positive
-        self.tau_negative = tau_negative
-        self.vectorizer = vectorizer
-        self.recent = recent
+    tau_positive: float = parameter(1.0, FINITE)
+    tau_negative: float = parameter(0.0, FINITE)
+    _: KW_ONLY
+    vectorizer: Any = None
+    recent: int = parameter(10_000, COUNT)
 
     def _margins_wanted(self) -> tuple[float, float]:
         return self.tau_positive, self.tau_negative
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NearestFilter(SupervisedFilter):
     """The nearest judged document decides: relevant iff it is relevant.
 
@@ -156,11 +164,21 @@ class NearestFilter(SupervisedFilter):
 
     Parameters
     ----------
-    max_documents : int, optional
-        Most judged documents to keep for all topics together; one more, and the oldest is
-        forgotten. Without it, memory grows with every judged document.
-    vectorizer, recent
-        As for `TopicFilter`.
+    max_documents : int or None, default=None
+        The largest number of judged documents to keep, for all topics together; with one more, the
+        oldest is forgotten. By default there is no limit, and memory grows with every judged
+        document.
+    vectorizer : TextVectors, fitted vectorizer of scikit-learn, or None, default=None
+        Makes vectors of texts. By default `TextVectors()`. Of TextVectors a copy is used.
+    recent : int, default=10000
+        How many of the last documents are remembered, for feedback that comes unasked.
+
+    Attributes
+    ----------
+    topics_ : tuple of str
+        The ids of the topics.
+    n_seen_ : int
+        Documents decided.
 
     Examples
     --------
@@ -172,21 +190,9 @@ class NearestFilter(SupervisedFilter):
     ['cocoa']
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SupervisedFilter._parameter_constraints,
-        "max_documents": [None, Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        max_documents: int | None = None,
-        vectorizer: Any = None,
-        recent: int = 10_000,
-    ) -> None:
-        self.max_documents = max_documents
-        self.vectorizer = vectorizer
-        self.recent = recent
+    max_documents: int | None = parameter(None, None, COUNT)
+    vectorizer: Any = None
+    recent: int = parameter(10_000, COUNT)
 
     def _begin(self) -> None:
         # In chunks, so that one more document does not copy all the others.

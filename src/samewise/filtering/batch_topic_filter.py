@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival, check_cap
 from samewise.filtering.document_filter import BLOCK, Decision, unpacked_documents
+from samewise.filtering.filter_parameters import COUNT, SHARE, parameter
 from samewise.filtering.sparse_store import Rows
 
 __all__ = ["BatchTopicFilter"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BatchTopicFilter(AdaptiveFilter):
     """Assign the documents of a whole collection to topics, without feedback.
 
@@ -27,16 +28,43 @@ class BatchTopicFilter(AdaptiveFilter):
 
         θ_t ← min(θ_t, min over the documents d′ of t of sim(t, d′)).
 
-    With s₁, s₂ and sim as for `TopicFilter`. `decide` does both; `observe` goes on with documents
-    that come later.
+    Here s₁ = cos(t, d), s₂ is the largest cos(d, d′) over the documents d′ of t, and
+    sim = α s₁ + (1 − α) s₂, as for `TopicFilter`. `decide` does both steps; `observe` goes on with
+    documents that come later.
 
     Parameters
     ----------
-    alpha, max_documents, metric, vectorizer, recent
-        As for `TopicFilter`.
-    n_initial : int
+    alpha : float, default=0.7
+        α, the weight of the topic's own words.
+    n_initial : int, default=10
         Documents to seed a topic with. Documents without any similarity to a topic (s₁ ≤ 0) are
         not taken; a topic without any seed gets no documents.
+    max_documents : int or None, default=None
+        The largest number of documents that a topic holds. With one more, the oldest is forgotten:
+        it is no neighbor any more to documents that come. What it meant to the threshold of the
+        topic and to the documents before it stays, so that a topic does not become lenient by
+        forgetting. By default there is no limit.
+    metric : Form, online learner or None, default=None
+        Used in place of the cosine, for unit vectors: a similarity, with the topic or the held
+        document as query and d as item; of a distance, 1 − D/2 with its square D, which for the
+        Euclidean distance is the cosine. A learner of pairs (POLA, PassiveAggressive, GCosLA) or of
+        triplets (OASIS, AROMA) starts as the cosine if it was not fitted before, and learns from
+        each feedback; it is changed in place. A learner that learns from labels as a whole (SiLA,
+        LMNN) is fitted to judged documents before, and its `metric_` given: see the examples of
+        `TopicFilter`.
+    vectorizer : TextVectors, fitted vectorizer of scikit-learn, or None, default=None
+        Makes vectors of texts. By default `TextVectors()`. Of TextVectors a copy is used.
+    recent : int, default=10000
+        How many of the last documents are remembered, for feedback that comes unasked.
+
+    Attributes
+    ----------
+    topics_ : tuple of str
+        The ids of the topics.
+    thresholds_ : array of shape (n_topics,)
+        θ_t of each topic.
+    n_seen_ : int
+        Documents decided.
 
     References
     ----------
@@ -51,40 +79,28 @@ class BatchTopicFilter(AdaptiveFilter):
     [['cocoa'], [], [], ['cocoa']]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **AdaptiveFilter._parameter_constraints,
-        "n_initial": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.7,
-        n_initial: int = 10,
-        max_documents: int | None = None,
-        metric: Any = None,
-        vectorizer: Any = None,
-        recent: int = 10_000,
-    ) -> None:
-        self.alpha = alpha
-        self.n_initial = n_initial
-        self.max_documents = max_documents
-        self.metric = metric
-        self.vectorizer = vectorizer
-        self.recent = recent
+    alpha: float = parameter(0.7, SHARE)
+    n_initial: int = parameter(10, COUNT)
+    max_documents: int | None = parameter(None, None, COUNT)
+    metric: Any = None
+    vectorizer: Any = None
+    recent: int = parameter(10_000, COUNT)
 
     def decide(self, documents: Any, ids: Sequence[str] | None = None) -> list[list[Decision]]:
         """Seed the topics from a collection, and go through it.
 
         Parameters
         ----------
-        documents : sequence of texts or of Document, or matrix with a row each
+        documents : sequence of str or of Document, or matrix of shape (n_documents, n_features)
             Before anything is compared, the terms of all of them are counted for the weights.
-        ids : sequence of str, optional
+        ids : sequence of str or None, default=None
+            The ids of the documents, which must differ. By default those of the Documents, or their
+            numbers.
 
         Returns
         -------
-        list of lists of Decision, one for each document
+        list of lists of Decision
+            One list for each document.
         """
         self._check_fitted()
         if self.n_seen_:

@@ -6,12 +6,12 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, fields
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import validate_parameter_constraints
 
 from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
@@ -37,13 +37,16 @@ class Decision:
 
     Attributes
     ----------
-    document, topic : str
+    document : str
+        The id of the document.
+    topic : str
+        The id of the topic.
     score : float
         The similarity, or the margin, that was decisive.
-    action : {"assign", "ask"}
+    action : {"assign", "ask"}, default="assign"
         "ask": feedback is wanted, and the document is assigned only if the answer is yes.
-    answer : bool, optional
-        What the judge said, where one was asked at once.
+    answer : bool or None, default=None
+        The answer of the judge, if one was asked at once.
 
     Examples
     --------
@@ -63,17 +66,35 @@ class Decision:
         return self.action == "assign" or self.answer is True
 
 
-class Filter(BaseEstimator):
+class Filter:
     """A stream of documents against topics.
 
-    `fit` takes the topics, `observe` decides about a document, and `feedback` tells whether a
-    document that was seen is relevant to a topic.
+    `fit` takes the topics, `observe` decides about a document, and `feedback` says whether a
+    document that was seen is relevant to a topic. A kind of filter is a dataclass whose fields are
+    its parameters.
     """
 
     vectorizer: Any
     recent: int
     topics_: tuple[str, ...]
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{each.name}={value!r}"
+            for each, value in zip(fields(self), self.parameters.values(), strict=True)
+            if repr(value) != repr(each.default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _check_parameters(self) -> None:
+        allowed = {each.name: each.metadata["allowed"] for each in fields(self) if each.metadata}
+        validate_parameter_constraints(allowed, self.parameters, caller_name=type(self).__name__)
 
     # What a kind of filter gives
 
@@ -103,7 +124,7 @@ class Filter(BaseEstimator):
 
     # What all share
 
-    def fit(self, topics: Any, y: Any = None) -> Self:
+    def fit(self, topics: Any) -> Self:
         """Start a new stream with these topics.
 
         Parameters
@@ -111,8 +132,13 @@ class Filter(BaseEstimator):
         topics : sequence of Topic, or mapping of names to texts or to vectors
             With texts, documents are texts too, and the vectorizer makes vectors of both. With
             vectors (dense or sparse rows), documents are vectors.
+
+        Returns
+        -------
+        Filter
+            The filter itself.
         """
-        self._validate_params()
+        self._check_parameters()
         names, content = _named(topics)
         vectors: Any
         if all(isinstance(each, str) for each in content):
@@ -143,11 +169,12 @@ class Filter(BaseEstimator):
 
         Parameters
         ----------
-        document : text, Document or vector
-        id : str, optional
-            Its name, by default the one of the Document, or its number in the stream. It must
-            differ from those of the last `recent` documents.
-        judge : callable (document id, topic) → bool or None, optional
+        document : str, Document or array of shape (n_features,)
+            The text or the vector of the document.
+        id : str or None, default=None
+            The id of the document, which must differ from those of the last `recent` documents. By
+            default that of the Document, or its number in the stream.
+        judge : callable (document id, topic id) → bool or None, default=None
             Answers the filter's questions at once, as `feedback` would after this call.
 
         Returns
@@ -168,15 +195,20 @@ class Filter(BaseEstimator):
 
         Parameters
         ----------
-        documents : sequence of texts or of Document, or matrix with a row each
-        ids : sequence of str, optional
-        judge : callable, optional
-            As for `observe`. Should it raise an error, documents of its block are lost to the
-            filter: go on with a saved one, or use `Run`, which does.
+        documents : sequence of str or of Document, or matrix of shape (n_documents, n_features)
+            The texts or the vectors of the documents.
+        ids : sequence of str or None, default=None
+            The ids of the documents, which must differ from each other and from those of the last
+            `recent` documents. By default those of the Documents, or their numbers in the stream.
+        judge : callable (document id, topic id) → bool or None, default=None
+            Answers the filter's questions at once, as `feedback` would after each document. If it
+            raises an error, documents of its block are lost to the filter: go on with a saved one,
+            or use `FilterRun`, which does.
 
         Returns
         -------
-        list of lists of Decision, one for each document
+        list of lists of Decision
+            One list for each document.
         """
         self._check_fitted()
         documents, ids = unpacked_documents(documents, ids)
@@ -206,10 +238,17 @@ class Filter(BaseEstimator):
         return done
 
     def feedback(self, document: str, topic: str, relevant: bool) -> None:
-        """Tell whether a document is relevant to a topic.
+        """Say whether a document is relevant to a topic, asked or not.
 
-        It answers a question, or volunteers. The document must be one of the last `recent` ones,
-        or one that the filter still holds for that topic.
+        Parameters
+        ----------
+        document : str
+            The id of the document. It must be one of the last `recent` ones, or one that the
+            filter still holds for that topic.
+        topic : str
+            The id of the topic.
+        relevant : bool
+            Whether the document is relevant to the topic.
         """
         number, raw = self._judgeable(document, topic, relevant)
         self._told(document, number, bool(relevant), raw)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def save_filter(filter: Filter, path: str | os.PathLike[str]) -> None:
             f"{name} is a class of your own, which a file cannot name; save one of "
             f"{', '.join(FILTERS)}."
         )
-    filter._validate_params()
+    filter._check_parameters()
     state = State().add("parameters", _parameters(filter))
     vectors = filter._vectors
     kind = "text" if isinstance(vectors, TextVectors) else "given"
@@ -93,7 +94,7 @@ def filter_of(content: container.Content, vectorizer: Any = None) -> Filter:
         saved = Saved(content.arrays, content.params)
         saved.choice("vectors_kind", ("text", "given", "scikit-learn"))
         filter = cls(**_restored_parameters(cls, saved.part("parameters"), vectorizer))
-        filter._validate_params()
+        filter._check_parameters()
         vectors: Any = TextVectors.restore(saved.part("vectors")) if kind == "text" else None
         shared = saved.part("shared")
         filter._restore_shared(shared, vectors or GivenVectors(vectorizer))
@@ -111,7 +112,7 @@ def filter_of(content: container.Content, vectorizer: Any = None) -> Filter:
 def _parameters(filter: Filter) -> State:
     """The parameters; a metric is packed, and the vectorizer stands elsewhere."""
     state = State()
-    for name, value in filter.get_params(deep=False).items():
+    for name, value in filter.parameters.items():
         if name == "vectorizer":
             continue
         if name == "metric" and isinstance(value, Form | OnlineLearner):
@@ -126,7 +127,7 @@ def _parameters(filter: Filter) -> State:
 
 def _restored_parameters(cls: type[Filter], saved: Saved, vectorizer: Any) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
-    for name in cls._get_param_names():
+    for name in (each.name for each in fields(cls)):
         if name == "vectorizer":
             parameters[name] = vectorizer
             continue

@@ -20,10 +20,10 @@ from samewise.filtering.journal import Journal, as_json
 from samewise.filtering.sparse_store import Rows
 from samewise.filtering.text_vectors import TextVectors
 
-__all__ = ["Run", "decision_entry"]
+__all__ = ["FilterRun", "decision_entry"]
 
 
-class Run:
+class FilterRun:
     """A filter and its stream, kept in a directory so that a killed run goes on.
 
     Parameters
@@ -57,13 +57,13 @@ class Run:
     Examples
     --------
     >>> import tempfile
-    >>> from samewise.filtering import Document, Run, TopicFilter
+    >>> from samewise.filtering import Document, FilterRun, TopicFilter
     >>> topics = {"cocoa": "cocoa beans"}
     >>> documents = [Document("a", "cocoa beans"), Document("b", "rain")]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Run(TopicFilter("simple").fit(topics), folder) as run:
+    ...     with FilterRun(TopicFilter("simple").fit(topics), folder) as run:
     ...         first = [(d.id, len(made)) for d, made in run.process(documents)]
-    ...     with Run(TopicFilter("simple").fit(topics), folder) as run:
+    ...     with FilterRun(TopicFilter("simple").fit(topics), folder) as run:
     ...         again = list(run.process(documents))
     >>> first, again
     ([('a', 1), ('b', 0)], [])
@@ -273,9 +273,9 @@ def _check_same(given: Filter, kept: Filter, path: Path) -> None:
     """Refuse to go on with another filter than the one that is asked for."""
     differing = [
         name
-        for name, value in given.get_params(deep=False).items()
+        for name, value in given.parameters.items()
         # By what it shows of itself: a learner has moved on, its parameters have not.
-        if name != "vectorizer" and repr(value) != repr(kept.get_params(deep=False).get(name))
+        if name != "vectorizer" and repr(value) != repr(kept.parameters.get(name))
     ]
     ours, theirs = given._vectors, kept._vectors
     same_vectors = type(ours) is type(theirs) and (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -13,6 +14,7 @@ from samewise.engine.online import Online, few_threads
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import TooLargeError
 from samewise.files.state import Saved, State
+from samewise.filtering.filter_parameters import COUNT, parameter
 from samewise.filtering.sparse_store import Rows, stacked
 from samewise.filtering.supervised_filter import SupervisedFilter
 from samewise.kernels import sparse_rows
@@ -24,6 +26,7 @@ __all__ = ["PolaFilter"]
 _MOST_FEATURES = 16_384
 
 
+@dataclass(eq=False, repr=False)
 class PolaFilter(SupervisedFilter):
     """Relevant is what lies near a relevant document, under a pseudo-metric learned on the way.
 
@@ -36,15 +39,26 @@ class PolaFilter(SupervisedFilter):
 
     Parameters
     ----------
-    gamma : float
-        γ of POLA: larger is more cautious.
-    max_documents : int, optional
-        Most relevant documents that a topic holds; one more, and the oldest is forgotten.
-    use_topic : bool
+    relaxation : float, default=0.0
+        γ of POLA: a step is shorter by the factor ‖G‖²/(‖G‖² + γ). Larger is more cautious.
+    max_documents : int or None, default=None
+        The largest number of relevant documents that a topic holds; with one more, the oldest is
+        forgotten. By default there is no limit.
+    use_topic : bool, default=True
         Whether the topic's vector counts as a relevant document. Without it, nothing is relevant
         until feedback says so.
-    vectorizer, recent
-        As for `TopicFilter`. M has the square of the number of features: use few hundred.
+    vectorizer : TextVectors, fitted vectorizer of scikit-learn, or None, default=None
+        Makes vectors of texts. Of TextVectors a copy is used. M has the square of the number of
+        features: use few hundred, as with `TextVectors(n_features=512)`.
+    recent : int, default=10000
+        How many of the last documents are remembered, for feedback that comes unasked.
+
+    Attributes
+    ----------
+    topics_ : tuple of str
+        The ids of the topics.
+    n_seen_ : int
+        Documents decided.
 
     References
     ----------
@@ -63,27 +77,12 @@ class PolaFilter(SupervisedFilter):
     [True, False]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SupervisedFilter._parameter_constraints,
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "max_documents": [None, Interval(Integral, 1, None, closed="left")],
-        "use_topic": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        gamma: float = 0.0,
-        *,
-        max_documents: int | None = None,
-        use_topic: bool = True,
-        vectorizer: Any = None,
-        recent: int = 10_000,
-    ) -> None:
-        self.gamma = gamma
-        self.max_documents = max_documents
-        self.use_topic = use_topic
-        self.vectorizer = vectorizer
-        self.recent = recent
+    relaxation: float = parameter(0.0, Interval(Real, 0, None, closed="left"))
+    _: KW_ONLY
+    max_documents: int | None = parameter(None, None, COUNT)
+    use_topic: bool = parameter(True, "boolean")
+    vectorizer: Any = None
+    recent: int = parameter(10_000, COUNT)
 
     def _check_fit(self, raw: Rows) -> None:
         if raw.n_features > _MOST_FEATURES:
@@ -108,7 +107,7 @@ class PolaFilter(SupervisedFilter):
         return Online(
             Symmetric.zeros(self._topics.n_features, np.float64),
             LEAST_B,
-            Step(np.inf, self.gamma, False),
+            Step(np.inf, self.relaxation, False),
             psd="each",
             least_b=LEAST_B,
             average="last",

@@ -1,13 +1,9 @@
-"""What the filters share that are told about every document."""
+"""What the filters share that learn from feedback about every document."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, ClassVar
-
-from sklearn.utils._param_validation import Interval
 
 from samewise.filtering.document_filter import Decision, Filter, Judge
 from samewise.filtering.sparse_store import Rows
@@ -20,11 +16,6 @@ class SupervisedFilter(Filter):
 
     A judge given to `observe` is asked about every topic after the document is decided.
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "vectorizer": [None, object],
-        "recent": [Interval(Integral, 1, None, closed="left")],
-    }
 
     @abstractmethod
     def _margins(self, raw: Rows, unit: Rows) -> Sequence[float]:

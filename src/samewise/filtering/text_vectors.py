@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.utils import murmurhash3_32
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -29,7 +29,7 @@ _NOWHERE = -1
 ENDLESS = 2**62
 
 
-class TextVectors(BaseEstimator):
+class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Unit tf-idf vectors of texts, for streams without end.
 
     A text is lower-cased and cut into words of two letters or more. Stop words are dropped, the
@@ -48,14 +48,15 @@ class TextVectors(BaseEstimator):
 
     Parameters
     ----------
-    n_features : int
-        Columns.
-    stem : {None, "porter"}
-        "porter" takes the extra ``samewise[text]`` (snowballstemmer).
-    stop_words : {"english", None} or a collection of words
-        "english" are those of scikit-learn. They are dropped before stemming.
-    idf : {"incremental", None}
-        None weights every term alike.
+    n_features : int, default=262144
+        The number of columns.
+    stem : {"porter"} or None, default=None
+        Whether words are stemmed, by Porter's rules. "porter" needs the extra ``samewise[text]``
+        (snowballstemmer).
+    stop_words : {"english"}, collection of words, or None, default="english"
+        Words that are dropped, before stemming. "english" are those of scikit-learn.
+    idf : {"incremental"} or None, default="incremental"
+        Whether terms are weighted as above. None weights every term alike.
 
     Attributes
     ----------
@@ -94,19 +95,64 @@ class TextVectors(BaseEstimator):
 
     # Use by itself
 
-    def fit(self, texts: Sequence[str], y: Any = None) -> Self:
-        """Start the weights from some texts; without any, `fit([])`, all weights are 1."""
+    def fit(self, X: Sequence[str], y: Any = None) -> Self:
+        """Start the weights from some texts.
+
+        Parameters
+        ----------
+        X : sequence of str
+            The texts. Without any, `fit([])`, all weights are 1.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        TextVectors
+            The transformer itself.
+        """
         self._begin()
-        if len(texts):
-            self.count(self.rows(texts))
+        if len(X):
+            self.count(self.rows(X))
         return self
 
-    def transform(self, texts: Sequence[str]) -> Any:
-        """Unit vectors of texts under the present weights, as CSR."""
-        return self.weigh(self.rows(texts)).csr()
+    def transform(self, X: Sequence[str]) -> Any:
+        """Unit vectors of texts under the present weights.
+
+        Parameters
+        ----------
+        X : sequence of str
+            The texts. Before `fit`, all weights are 1.
+
+        Returns
+        -------
+        sparse array of shape (n_texts, n_features)
+            A row for each text, as CSR.
+        """
+        return self.weigh(self.rows(X)).csr()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        tags.requires_fit = False
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features
 
     def analyze(self, text: str) -> list[str]:
-        """The terms of a text; usable as `analyzer` of scikit-learn's vectorizers."""
+        """The terms of a text; usable as `analyzer` of scikit-learn's vectorizers.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Returns
+        -------
+        list of str
+            The terms, in their order.
+        """
         stop, stem = self._stop_words(), self._stemmer()
         return [stem(word) for word in _WORD.findall(text.lower()) if word not in stop]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -11,11 +12,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from samewise.files.state import Saved, State
 from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival, check_cap
 from samewise.filtering.document_filter import Decision
+from samewise.filtering.filter_parameters import COUNT, FINITE, SHARE, parameter
 from samewise.filtering.sparse_store import Rows
 
 __all__ = ["TopicFilter"]
 
 
+@dataclass(eq=False, repr=False)
 class TopicFilter(AdaptiveFilter):
     """Assign documents to topics by their nearest assigned document, with little or no feedback.
 
@@ -32,50 +35,55 @@ class TopicFilter(AdaptiveFilter):
 
     Parameters
     ----------
-    mode : {"online", "simple"}
-    alpha : float
+    mode : {"online", "simple"}, default="online"
+        Whether questions are asked and each topic has its own threshold, or neither.
+    alpha : float, default=0.7
         α, the weight of the topic's own words.
-    theta1 : float
+    theta1 : float, default=0.42
         θ¹, the threshold on s₁.
-    theta2 : float
+    theta2 : float, default=0.7
         θ², for mode="simple" only.
-    n_initial : int
+    n_initial : int, default=10
         Documents that a topic must have before its own threshold decides; for mode="online".
-    feedback_budget : int
+    feedback_budget : int, default=50
         Questions that may be asked in the whole stream; for mode="online".
-    max_documents : int, optional
-        Most documents a topic holds. One more, and the oldest is forgotten: it is no neighbor any
-        more to documents that come. What it meant to θ²_t and to the documents before it stays, so
-        that a topic does not become lenient by forgetting.
-    metric : Form or online learner, optional
-        What stands in place of the cosine, for unit vectors: a similarity, with the topic or the
-        held document as query and d as item; of a distance, 1 − D/2 with its square D, which for
-        the Euclidean distance is the cosine. A learner of pairs (POLA, PassiveAggressive, GCosLA)
-        or of triplets (OASIS, AROMA) starts as the cosine, unless it was fitted before, and learns
-        from each feedback; it is changed in place. One that learns from labels as a whole (SiLA,
-        LMNN) is fitted to judged documents before, and its `metric_` given: see the examples.
-    vectorizer : TextVectors or fitted vectorizer of scikit-learn, optional
-        For texts; TextVectors() by default, of which a copy is used.
-    recent : int
-        So many of the last documents are remembered, for feedback that comes unasked.
+    max_documents : int or None, default=None
+        The largest number of documents that a topic holds. With one more, the oldest is forgotten:
+        it is no neighbor any more to documents that come. What it meant to the threshold of the
+        topic and to the documents before it stays, so that a topic does not become lenient by
+        forgetting. By default there is no limit.
+    metric : Form, online learner or None, default=None
+        Used in place of the cosine, for unit vectors: a similarity, with the topic or the held
+        document as query and d as item; of a distance, 1 − D/2 with its square D, which for the
+        Euclidean distance is the cosine. A learner of pairs (POLA, PassiveAggressive, GCosLA) or of
+        triplets (OASIS, AROMA) starts as the cosine if it was not fitted before, and learns from
+        each feedback; it is changed in place. A learner that learns from labels as a whole (SiLA,
+        LMNN) is fitted to judged documents before, and its `metric_` given: see the examples of
+        `TopicFilter`.
+    vectorizer : TextVectors, fitted vectorizer of scikit-learn, or None, default=None
+        Makes vectors of texts. By default `TextVectors()`. Of TextVectors a copy is used.
+    recent : int, default=10000
+        How many of the last documents are remembered, for feedback that comes unasked.
 
     Attributes
     ----------
     topics_ : tuple of str
+        The ids of the topics.
     thresholds_ : array of shape (n_topics,)
         The present limit of each topic.
     n_asked_ : int
         Questions asked.
     n_seen_ : int
+        Documents decided.
 
     Notes
     -----
-    Feedback that comes unasked costs no budget: a document told to be relevant is assigned, and
-    one told to be irrelevant is taken out of the topic. A document without any known term has
-    the similarity 0 to everything.
+    Feedback that comes unasked costs no budget: a document that is relevant is assigned, and one
+    that is not is taken out of the topic. A document without any known term has the similarity 0
+    to everything.
 
-    What is kept is the documents that are held, the open questions, and the recent documents;
-    the cost of a document does not depend on how many were not assigned.
+    The filter keeps the documents that are held, the open questions, and the recent documents; the
+    cost of a document does not depend on how many were not assigned.
 
     References
     ----------
@@ -117,39 +125,17 @@ class TopicFilter(AdaptiveFilter):
     [True, False]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **AdaptiveFilter._parameter_constraints,
-        "mode": [StrOptions({"online", "simple"})],
-        "theta1": [Interval(Real, None, None, closed="neither")],
-        "theta2": [Interval(Real, None, None, closed="neither")],
-        "n_initial": [Interval(Integral, 1, None, closed="left")],
-        "feedback_budget": [Interval(Integral, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        mode: str = "online",
-        *,
-        alpha: float = 0.7,
-        theta1: float = 0.42,
-        theta2: float = 0.7,
-        n_initial: int = 10,
-        feedback_budget: int = 50,
-        max_documents: int | None = None,
-        metric: Any = None,
-        vectorizer: Any = None,
-        recent: int = 10_000,
-    ) -> None:
-        self.mode = mode
-        self.alpha = alpha
-        self.theta1 = theta1
-        self.theta2 = theta2
-        self.n_initial = n_initial
-        self.feedback_budget = feedback_budget
-        self.max_documents = max_documents
-        self.metric = metric
-        self.vectorizer = vectorizer
-        self.recent = recent
+    mode: str = parameter("online", StrOptions({"online", "simple"}))
+    _: KW_ONLY
+    alpha: float = parameter(0.7, SHARE)
+    theta1: float = parameter(0.42, FINITE)
+    theta2: float = parameter(0.7, FINITE)
+    n_initial: int = parameter(10, COUNT)
+    feedback_budget: int = parameter(50, Interval(Integral, 0, None, closed="left"))
+    max_documents: int | None = parameter(None, None, COUNT)
+    metric: Any = None
+    vectorizer: Any = None
+    recent: int = parameter(10_000, COUNT)
 
     def _check_fit(self, raw: Rows) -> None:
         super()._check_fit(raw)

@@ -1,0 +1,20 @@
+"""Parameters of filters: each with its default and the values it may have."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval
+
+__all__ = ["COUNT", "FINITE", "SHARE", "parameter"]
+
+COUNT = Interval(Integral, 1, None, closed="left")
+FINITE = Interval(Real, None, None, closed="neither")
+SHARE = Interval(Real, 0, 1, closed="both")
+
+
+def parameter(default: Any, *allowed: Any) -> Any:
+    """A field of a dataclass; `allowed` are constraints of scikit-learn, one of which must hold."""
+    return field(default=default, metadata={"allowed": list(allowed)})
