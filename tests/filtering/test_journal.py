@@ -16,9 +16,9 @@ from samewise.filtering import (
     BatchTopicFilter,
     Document,
     Documents,
+    FilterRun,
     Judgments,
     PerceptronFilter,
-    FilterRun,
     TextVectors,
     TopicFilter,
 )
@@ -215,7 +215,10 @@ def test_other_documents_topics_or_parameters_are_refused(topics, documents, jud
 
 def test_two_runs_at_once_are_refused(topics, tmp_path):
     pytest.importorskip("fcntl")
-    with FilterRun(make(topics), tmp_path), pytest.raises(InvalidInputError, match="used by another run"):
+    with (
+        FilterRun(make(topics), tmp_path),
+        pytest.raises(InvalidInputError, match="used by another run"),
+    ):
         FilterRun(make(topics), tmp_path)
 
 

@@ -7,7 +7,8 @@ from samewise.filtering.batch_topic_filter import BatchTopicFilter
 from samewise.filtering.document_filter import Decision, Filter, Judge
 from samewise.filtering.documents import Document, Documents, Judgments
 from samewise.filtering.filter_files import load
-from samewise.filtering.filter_run import FilterRun
+from samewise.filtering.filter_report import FilterReport
+from samewise.filtering.filter_run import FilterRun, filter_stream
 from samewise.filtering.pola_filter import PolaFilter
 from samewise.filtering.text_vectors import TextVectors
 from samewise.filtering.topic_filter import TopicFilter
@@ -19,16 +20,18 @@ __all__ = [
     "Document",
     "Documents",
     "Filter",
+    "FilterReport",
+    "FilterRun",
     "Judge",
     "Judgments",
     "NearestFilter",
     "PAUMFilter",
     "PerceptronFilter",
     "PolaFilter",
-    "FilterRun",
     "TextVectors",
     "Topic",
     "TopicFilter",
+    "filter_stream",
     "load",
     "read_topics",
 ]

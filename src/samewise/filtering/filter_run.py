@@ -20,7 +20,7 @@ from samewise.filtering.journal import Journal, as_json
 from samewise.filtering.sparse_store import Rows
 from samewise.filtering.text_vectors import TextVectors
 
-__all__ = ["FilterRun", "decision_entry"]
+__all__ = ["FilterRun", "decision_entry", "filter_stream"]
 
 
 class FilterRun:
@@ -31,20 +31,21 @@ class FilterRun:
     filter : Filter
         Fitted, and not used yet. If the directory holds a run, its filter goes on instead; that
         must have the same class, parameters and topics.
-    directory : path, optional
+    directory : str, path or None, default=None
         Made if it does not exist. Without one nothing is kept.
-    judge : callable (document id, topic) → bool or None, optional
-        As for `Filter.observe`.
-    block : int
+    judge : callable (document id, topic id) → bool or None, default=None
+        Answers the filter's questions at once.
+    block : int, default=512
         Documents that are written and decided together.
-    save_every : int
+    save_every : int, default=10000
         Documents after which the filter itself is written, and the inputs start anew.
-    fsync : bool
+    fsync : bool, default=True
         Whether every append is forced to the disk.
 
     Attributes
     ----------
     filter : Filter
+        The filter that decides: the given one, or the one of the directory.
     resumed : int
         Documents that were decided before, in the directory.
 
@@ -105,8 +106,19 @@ class FilterRun:
     def process(self, documents: Iterable[Document]) -> Iterator[tuple[Document, list[Decision]]]:
         """Decide about documents, in order; each is yielded after its decision is written down.
 
-        A document with an id that was seen already is handed to `documents.skip` with a sentence,
-        as `Documents` has it, and else raises an InvalidInputError; those before it are decided.
+        Parameters
+        ----------
+        documents : iterable of Document
+            The documents. If it has a method `skip`, as `Documents` has, that is called with a
+            sentence for a document with an id that was seen already; otherwise such a document
+            raises an InvalidInputError, after those before it are decided.
+
+        Yields
+        ------
+        document : Document
+            A document that was not decided before.
+        decisions : list of Decision
+            What was decided about it.
         """
         skip = getattr(documents, "skip", None)
         stream = documents.stream() if isinstance(documents, Documents) else iter(documents)
@@ -130,7 +142,18 @@ class FilterRun:
         yield from self._decide(list(block.values()))
 
     def feedback(self, document: str, topic: str, relevant: bool) -> None:
-        """Write feedback down, and give it to the filter."""
+        """Write feedback down, and give it to the filter.
+
+        Parameters
+        ----------
+        document : str
+            The id of the document. It must be one of the last `recent` ones, or one that the
+            filter still holds for that topic.
+        topic : str
+            The id of the topic.
+        relevant : bool
+            Whether the document is relevant to the topic.
+        """
         self.filter._judgeable(document, topic, relevant)
         entry = {"feedback": [document, topic, bool(relevant)]}
         if self._journal is not None:
@@ -140,7 +163,15 @@ class FilterRun:
             self._journal.log([as_json(entry)])
 
     def history(self) -> Iterator[tuple[str, list[Decision]]]:
-        """Every document that was decided in the directory, by its id, and its decisions."""
+        """Every document that was decided in the directory.
+
+        Yields
+        ------
+        id : str
+            The id of the document.
+        decisions : list of Decision
+            What was decided about it.
+        """
         for entry in () if self._journal is None else self._journal.decided():
             id = entry["document"]
             yield id, [Decision(document=id, **topic) for topic in entry["topics"]]
@@ -242,6 +273,67 @@ class FilterRun:
         journal.log(again[len(logged) :])
         if not journal.filter_path.exists():
             journal.save(self.filter)
+
+
+def filter_stream(
+    filter: Filter,
+    documents: Iterable[Document],
+    directory: str | os.PathLike[str] | None = None,
+    judge: Judge | None = None,
+) -> Iterator[tuple[str, list[Decision], bool]]:
+    """Let a filter decide about all documents of a source.
+
+    Parameters
+    ----------
+    filter : Filter
+        Fitted, and not used yet. A BatchTopicFilter reads all documents before it decides.
+    documents : iterable of Document
+        The documents, in order. One with an id that was seen already is skipped by
+        `documents.skip` if the source is `Documents`, and else an error.
+    directory : str, path or None, default=None
+        Keeps the run of a filter that decides at once, so that it can go on; see `FilterRun`.
+    judge : callable (document id, topic id) → bool or None, default=None
+        Answers the questions of a filter that decides at once.
+
+    Yields
+    ------
+    id : str
+        The id of a document.
+    decisions : list of Decision
+        What was decided about it.
+    new : bool
+        False for documents that were decided before, in the directory; they come first.
+
+    Examples
+    --------
+    >>> from samewise.filtering import Document, TopicFilter, filter_stream
+    >>> documents = [Document("a", "cocoa beans"), Document("b", "rain")]
+    >>> filter = TopicFilter("simple").fit({"cocoa": "cocoa beans"})
+    >>> [(id, len(decisions)) for id, decisions, new in filter_stream(filter, documents)]
+    [('a', 1), ('b', 0)]
+    """
+    if isinstance(filter, BatchTopicFilter):
+        collection = _without_repeated(documents)
+        for document, decisions in zip(collection, filter.decide(collection), strict=True):
+            yield document.id, decisions, True
+        return
+    with FilterRun(filter, directory, judge=judge) as run:
+        for id, decisions in run.history():
+            yield id, decisions, False
+        for document, decisions in run.process(documents):
+            yield document.id, decisions, True
+
+
+def _without_repeated(documents: Iterable[Document]) -> list[Document]:
+    kept: dict[str, Document] = {}
+    for document in documents:
+        if document.id not in kept:
+            kept[document.id] = document
+        elif isinstance(documents, Documents):
+            documents.skip(repeated(document))
+        else:
+            raise InvalidInputError(repeated(document))
+    return list(kept.values())
 
 
 def _others(what: str, n: int, id: str) -> InvalidInputError:
