@@ -45,9 +45,5 @@ def load(path: str | os.PathLike[str]) -> Any:
     content = container.read(path)
     # Whatever a file may hold is a public name: importing that makes its class known.
     if content.kind in WHERE:
-        kind = getattr(import_module(WHERE[content.kind]), content.kind)
-        if kind.__module__.startswith("samewise.filtering"):
-            from samewise.filtering.filter_files import filter_of
-
-            return filter_of(content)
+        getattr(import_module(WHERE[content.kind]), content.kind)
     return made(content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from samewise.exceptions import InvalidInputError, TooLargeError
@@ -228,6 +228,20 @@ def test_documents_without_terms_teach_nothing(learner, topics):
     filter.feedback("c", "cocoa", True)
     filter.feedback("d", "cocoa", False)
     assert learner.n_seen_ > 0
+
+
+def test_filters_are_no_estimators(filter):
+    assert not isinstance(filter, BaseEstimator)
+    assert not hasattr(filter, "get_params")
+    again = type(filter)(**filter.parameters)
+    assert again.parameters == filter.parameters
+    assert repr(again) == repr(filter)
+
+
+def test_what_differs_from_the_default_is_shown():
+    assert repr(TopicFilter()) == "TopicFilter()"
+    shown = "TopicFilter(mode='simple', alpha=0.5, metric=GCosLA())"
+    assert repr(TopicFilter("simple", alpha=0.5, metric=GCosLA())) == shown
 
 
 def test_before_fit(topics):

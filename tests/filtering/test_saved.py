@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+import samewise
 from samewise import OASIS, FactoredAROMA, PassiveAggressive
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files import container
@@ -134,9 +137,52 @@ def test_a_vectorizer_of_scikit_learn_is_given_again(topics, documents, tmp_path
     assert again.observe_many(documents[50:]) == filter.observe_many(documents[50:])
     with pytest.raises(InvalidInputError, match="saved with a vectorizer"):
         load(tmp_path / "f")
+    without = samewise.load(tmp_path / "f")
+    with pytest.raises(InvalidInputError, match=r"samewise.filtering.load\(path, vectorizer\)"):
+        without.observe_many(documents[50:])
     TopicFilter().fit(topics).save(tmp_path / "g")
     with pytest.raises(InvalidInputError, match="saved without a vectorizer"):
         load(tmp_path / "g", vectorizer)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        OASIS(C=0.5, random_state=3),
+        GCosLA(average=("suffix", 3)),
+        PassiveAggressive(init=np.eye(48), random_state=np.random.RandomState(1)),
+    ],
+)
+def test_a_learner_that_has_learned_nothing_yet(learner, topics, documents, judge, tmp_path):
+    filter = TopicFilter(theta1=0.3, metric=learner, vectorizer=SMALL).fit(topics)
+    again = load(_written(filter, tmp_path / "f"))
+    assert not again.metric.__sklearn_is_fitted__()
+    assert type(again.metric) is type(learner)
+    expected = filter.observe_many(documents[:80], judge=judge)
+    assert again.observe_many(documents[:80], judge=judge) == expected
+    assert saved(again, tmp_path / "a") == saved(filter, tmp_path / "b")
+
+
+def test_another_process_reads_a_filter_with_a_learner(topics, documents, judge, tmp_path):
+    filter = FILTERS["triplets"]().fit(topics)
+    filter.observe_many(documents[:60], judge=judge)
+    filter.save(tmp_path / "f")
+    code = f"import samewise; print(samewise.load({str(tmp_path / 'f')!r}))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert printed.stdout.strip() == repr(load(tmp_path / "f")), printed.stderr
+
+
+def test_text_vectors_go_on(documents, tmp_path):
+    texts = [d.text for d in documents]
+    vectors = TextVectors(64, stop_words={"week", "year"}).fit(texts[:100])
+    vectors.save(tmp_path / "v")
+    again = samewise.load(tmp_path / "v")
+    for each in (vectors, again):
+        each.note(each.rows(texts[100:128]))
+        each.refresh()
+    np.testing.assert_array_equal(
+        again.transform(texts).toarray(), vectors.transform(texts).toarray()
+    )
 
 
 def forged(source, target, change):
@@ -155,23 +201,26 @@ def _swap(arrays, name, change):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda a, p: p.update({"class": "Unknown"}),
+        lambda a, p: p["vectors"].update({"class": "Unknown"}),
+        lambda a, p: p["vectors"].update({"class": "Mahalanobis"}),
         lambda a, p: p["parameters"].update(alpha=7.0),
         lambda a, p: p["own"].update(n_asked=-1),
-        lambda a, p: a.pop("own.held_ids"),
+        lambda a, p: a.pop("own.held.ids"),
         lambda a, p: a.update({"extra": np.zeros(1)}),
-        lambda a, p: _swap(a, "own.held_sizes", lambda v: v.__setitem__(0, -1)),
-        lambda a, p: _swap(a, "own.held.indices", lambda v: v.__setitem__(0, 10**8)),
-        lambda a, p: _swap(a, "own.held.indices", lambda v: v.__setitem__(0, v[1])),
-        lambda a, p: _swap(a, "own.held.indptr", lambda v: v.__setitem__(1, 10**6)),
-        lambda a, p: _swap(a, "own.held.data", lambda v: v.__setitem__(0, np.nan)),
-        lambda a, p: _swap(a, "shared.window.ids", lambda v: v.__setitem__(0, 0)),
-        lambda a, p: p["shared"]["window"].update(n_seen=3),
+        lambda a, p: _swap(a, "own.held.sizes", lambda v: v.__setitem__(0, -1)),
+        lambda a, p: _swap(a, "own.held.rows.indices", lambda v: v.__setitem__(0, 10**8)),
+        lambda a, p: _swap(a, "own.held.rows.indices", lambda v: v.__setitem__(0, v[1])),
+        lambda a, p: _swap(a, "own.held.rows.indptr", lambda v: v.__setitem__(1, 10**6)),
+        lambda a, p: _swap(a, "own.held.rows.data", lambda v: v.__setitem__(0, np.nan)),
+        lambda a, p: _swap(a, "window.ids", lambda v: v.__setitem__(0, 0)),
+        lambda a, p: p["window"].update(n_seen=3),
         lambda a, p: p["vectors"].update(n_documents="many"),
         lambda a, p: p["vectors"].update(n_features=7),
-        lambda a, p: a.update({"shared.names": np.frombuffer(b'["a"]', np.uint8)}),
+        lambda a, p: a.update({"names": np.frombuffer(b'["a"]', np.uint8)}),
+        lambda a, p: a.update({"own.pending.keys": np.frombuffer(b"[1]", np.uint8)}),
+        lambda a, p: _swap(a, "own.pending.keys", lambda v: v.__setitem__(-3, ord("9"))),
     ],
-    ids=range(15),
+    ids=range(18),
 )
 def test_forged_files_are_refused(change, topics, documents, tmp_path):
     filter = FILTERS["online"]().fit(topics)
@@ -185,8 +234,12 @@ def test_forged_files_are_refused(change, topics, documents, tmp_path):
 
 def test_other_files_are_refused(tmp_path, topics):
     Mahalanobis.identity(2).save(tmp_path / "form")
-    with pytest.raises(FileFormatError, match="holds no filter"):
+    with pytest.raises(FileFormatError, match="holds a Mahalanobis, not a filter"):
         load(tmp_path / "form")
+    content = container.read(tmp_path / "form")
+    container.write(tmp_path / "x", "Unknown", content.arrays, content.params, owner="a forgery")
+    with pytest.raises(FileFormatError, match="the unknown class 'Unknown'"):
+        load(tmp_path / "x")
 
     class Mine(TopicFilter):
         pass

@@ -7,12 +7,18 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import SkipTestWarning
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
     TfidfTransformer,
     TfidfVectorizer,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
 
 from samewise.exceptions import InvalidInputError
 from samewise.filtering import TextVectors, TopicFilter
@@ -92,6 +98,27 @@ def test_pickles_go_on():
     np.testing.assert_array_equal(
         again.transform(TEXTS).toarray(), vectors.transform(TEXTS).toarray()
     )
+
+
+def test_scikit_learns_checks():
+    # Text is not among the data that scikit-learn's other checks have.
+    with pytest.warns(SkipTestWarning, match="requires input"):
+        results = check_estimator(TextVectors(), on_fail=None)
+    assert {result["status"] for result in results} == {"passed"}
+    tags = get_tags(TextVectors())
+    assert tags.input_tags.string and not tags.input_tags.two_d_array and not tags.requires_fit
+    assert tags.transformer_tags is not None
+
+
+def test_a_step_of_a_pipeline():
+    pipeline = make_pipeline(TextVectors(8), TruncatedSVD(2, random_state=0))
+    assert pipeline.fit_transform(TEXTS).shape == (4, 2)
+    names = ["truncatedsvd0", "truncatedsvd1"]
+    np.testing.assert_array_equal(pipeline.get_feature_names_out(), names)
+    np.testing.assert_array_equal(
+        TextVectors(2).get_feature_names_out(), ["textvectors0", "textvectors1"]
+    )
+    clone(TextVectors(8).fit(TEXTS)).transform(TEXTS)
 
 
 def test_only_texts():

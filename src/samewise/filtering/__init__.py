@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from samewise.filtering.baseline_filters import NearestFilter, PAUMFilter, PerceptronFilter
 from samewise.filtering.batch_topic_filter import BatchTopicFilter
-from samewise.filtering.document_filter import Decision, Filter, Judge
+from samewise.filtering.document_filter import Decision, Filter, Judge, load
 from samewise.filtering.documents import Document, Documents, Judgments
-from samewise.filtering.filter_files import load
 from samewise.filtering.filter_report import FilterReport
 from samewise.filtering.filter_run import FilterRun, filter_stream
 from samewise.filtering.pola_filter import PolaFilter

@@ -12,11 +12,15 @@ from scipy import sparse
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
-from samewise.filtering.assigned_documents import AssignedDocuments
+from samewise.filtering.assigned_documents import (
+    AssignedDocuments,
+    assigned_state,
+    restore_assigned,
+)
 from samewise.filtering.document_filter import Decision, Filter, Judge
 from samewise.filtering.document_similarity import check_metric, compare_by, teach
-from samewise.filtering.recent_documents import packed_names, unpacked_names
-from samewise.filtering.sparse_store import Rows, stacked
+from samewise.filtering.packed_state import keyed_state, restored_keyed
+from samewise.filtering.sparse_store import Rows
 from samewise.kernels import sparse_rows
 from samewise.learners.online.online_learner import OnlineLearner
 
@@ -34,7 +38,7 @@ class Arrival:
     score: float
 
 
-class AdaptiveFilter(Filter):
+class AdaptiveFilter(Filter, storable=False):
     """What the filters by sim = α s₁ + (1 − α) s₂ share; a subclass has its rule for a topic."""
 
     alpha: float
@@ -215,60 +219,23 @@ class AdaptiveFilter(Filter):
 
     def _state(self) -> State:
         d = self._topics.n_features
-        marks = [held.marks() for held in self._held]
-        state = State(
-            {
-                "held_s2": np.array([v for s2, _, _ in marks for v in s2], dtype=np.float64),
-                "held_nearest": np.array([v for _, n, _ in marks for v in n], dtype=np.int64),
-                "floors": np.array([floor for _, _, floor in marks]),
-                "forgot": np.array([np.isfinite(held.floor) for held in self._held]),
-                "held_ids": packed_names(id for held in self._held for id in held.ids),
-                "held_sizes": np.array([len(held) for held in self._held], dtype=np.int64),
-                "pending_ids": packed_names(id for id, _ in self._pending),
-                "pending_topics": np.array([i for _, i in self._pending], dtype=np.int64),
-                "judged_topics": np.array([i for i, _ in self._judged], dtype=np.int64),
-                "judged_relevant": np.array([yes for _, yes in self._judged], dtype=np.bool_),
-            }
-        )
-        state.add("held", stacked([held.raw for held in self._held], d).state())
-        state.add("pending", stacked(list(self._pending.values()), d).state())
-        return state.add("judged", stacked(list(self._judged.values()), d).state())
+        state = State().add("held", assigned_state(self._held, d))
+        state.add("pending", keyed_state(self._pending, d))
+        return state.add("judged", keyed_state(self._judged, d))
 
     def _restore(self, saved: Saved) -> None:
-        n = len(self.topics_)
-        ids, sizes = unpacked_names(saved, "held_ids"), _numbers(saved, "held_sizes", None)
-        rows = Rows.restore(saved.part("held"), len(ids))
-        right = len(sizes) == n and sum(sizes) == len(ids)
-        saved.check(right, "documents of topics must be as many as there are")
-        s2 = saved.array("held_s2", len(ids), dtypes=["float64"], empty=True)
-        nearest = saved.array("held_nearest", len(ids), dtypes=["int64"], empty=True)
-        floors = saved.array("floors", n, dtypes=["float64"])
-        floors[~saved.array("forgot", n, dtypes=["bool"])] = np.inf
-        most = np.repeat(sizes, sizes)
-        saved.check(bool(np.all((nearest >= -2) & (nearest < most))), "nearest must be held")
         self._begin()
-        for held, size, end in zip(self._held, sizes, np.cumsum(sizes).tolist(), strict=True):
-            held.ids, held.raw = ids[end - size : end], rows[end - size : end]
-
-        def restore_marks() -> None:
-            for held, floor, end in zip(self._held, floors, np.cumsum(sizes).tolist(), strict=True):
-                own = slice(end - len(held), end)
-                held.restore_marks(s2[own], nearest[own].copy(), float(floor))
-
-        names, topics = unpacked_names(saved, "pending_ids"), _numbers(saved, "pending_topics", n)
-        saved.check(len(names) == len(topics), "open questions must have a topic")
-        rows = Rows.restore(saved.part("pending"), len(names))
-        self._pending = {key: rows.row(k) for k, key in enumerate(zip(names, topics, strict=True))}
-        topics = _numbers(saved, "judged_topics", n)
-        relevant = saved.array("judged_relevant", len(topics), dtypes=["bool"], empty=True).tolist()
-        rows = Rows.restore(saved.part("judged"), len(topics))
-        self._judged = {
-            key: rows.row(k) for k, key in enumerate(zip(topics, relevant, strict=True))
-        }
-        restore_marks()
+        restore_assigned(saved.part("held"), self._held)
+        self._pending = restored_keyed(saved.part("pending"), str, int)
+        self._judged = restored_keyed(saved.part("judged"), int, bool)
+        topics = [*(i for _, i in self._pending), *(i for i, _ in self._judged)]
+        right = all(0 <= i < len(self.topics_) for i in topics)
+        saved.check(right, "questions and judgments must be about topics")
+        marks = [(held.s2, held.nearest) for held in self._held]
         self._reweigh()
-        # Once more: comparing again could decide otherwise between equally near ones.
-        restore_marks()
+        # Comparing again could decide otherwise between equally near ones.
+        for held, (s2, nearest) in zip(self._held, marks, strict=True):
+            held.s2, held.nearest = s2, nearest
 
 
 def check_cap(most: int | None, n_initial: int) -> None:
@@ -283,11 +250,3 @@ def check_cap(most: int | None, n_initial: int) -> None:
 def _last(ids: list[str], id: str) -> int:
     """Where an id is, the last time if several times; −1 if nowhere."""
     return len(ids) - 1 - ids[::-1].index(id) if id in ids else -1
-
-
-def _numbers(saved: Saved, name: str, below: int | None) -> list[int]:
-    values = saved.array(name, None, dtypes=["int64"], empty=True).tolist()
-    most = max(values, default=0)
-    right = min(values, default=0) >= 0 and (below is None or most < below)
-    saved.check(right, f"{name} must be numbers of topics")
-    return values

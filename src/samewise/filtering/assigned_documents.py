@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from samewise.files.state import Saved, State
 from samewise.filtering.document_similarity import DocumentSimilarity
-from samewise.filtering.sparse_store import Rows
+from samewise.filtering.packed_state import packed, unpacked_names
+from samewise.filtering.sparse_store import Rows, stacked
 
-__all__ = ["AssignedDocuments"]
+__all__ = ["AssignedDocuments", "assigned_state", "restore_assigned"]
 
 _NOBODY, _FORGOTTEN = -1, -2
 
@@ -33,7 +36,7 @@ class AssignedDocuments:
         self.queries = self.items = self.raw
         self.s1: NDArray[np.float64] = np.empty(0)
         self.s2: NDArray[np.float64] = np.empty(0)
-        self._nearest: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.nearest: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.floor = np.inf
         # The terms of all documents compared so far, for unit vectors.
         self.vocabulary: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
@@ -47,11 +50,11 @@ class AssignedDocuments:
         seen = self.queries.dots(item, work) if n else np.empty(0)
         back = seen if query is item else self.items.dots(query, work) if n else seen
         nearer = back > self.s2
-        self.s2[nearer], self._nearest[nearer] = back[nearer], n
+        self.s2[nearer], self.nearest[nearer] = back[nearer], n
         best = int(np.argmax(seen)) if n else _NOBODY
         self.s1 = np.append(self.s1, s1)
         self.s2 = np.append(self.s2, seen[best] if n else -np.inf)
-        self._nearest = np.append(self._nearest, best)
+        self.nearest = np.append(self.nearest, best)
         self.ids.append(id)
         if len(self.vocabulary):
             self.vocabulary[query.indices] = 1
@@ -64,14 +67,14 @@ class AssignedDocuments:
         """Drop the oldest document, as if it were still there for the others."""
         self.floor = min(self.floor, float(self.similarities(alpha)[0]))
         self._drop(0)
-        self._nearest[self._nearest == 0] = _FORGOTTEN
-        self._nearest[self._nearest > 0] -= 1
+        self.nearest[self.nearest == 0] = _FORGOTTEN
+        self.nearest[self.nearest > 0] -= 1
 
     def remove(self, i: int, work: Any) -> None:
         """Take out a document."""
         self._drop(i)
-        orphans = np.flatnonzero(self._nearest == i)
-        self._nearest[self._nearest > i] -= 1
+        orphans = np.flatnonzero(self.nearest == i)
+        self.nearest[self.nearest > i] -= 1
         for j in orphans:
             self._look(int(j), work)
 
@@ -81,17 +84,17 @@ class AssignedDocuments:
         self.raw, self.queries = self.raw.without(i), self.queries.without(i)
         self.items = self.queries if shared else self.items.without(i)
         self.s1, self.s2 = np.delete(self.s1, i), np.delete(self.s2, i)
-        self._nearest = np.delete(self._nearest, i)
+        self.nearest = np.delete(self.nearest, i)
 
     def _look(self, j: int, work: Any) -> None:
         """Find the nearest other document of document j."""
         if len(self) == 1:
-            self.s2[j], self._nearest[j] = -np.inf, _NOBODY
+            self.s2[j], self.nearest[j] = -np.inf, _NOBODY
             return
         seen = self.queries.dots(self.items[j : j + 1], work)
         seen[j] = -np.inf
-        self._nearest[j] = np.argmax(seen)
-        self.s2[j] = seen[self._nearest[j]]
+        self.nearest[j] = np.argmax(seen)
+        self.s2[j] = seen[self.nearest[j]]
 
     def compare_again(
         self, comparison: DocumentSimilarity, unit: Rows, topic: Rows, work: Any
@@ -104,13 +107,13 @@ class AssignedDocuments:
         if len(self.vocabulary):
             self.vocabulary[self.queries.indices] = 1
         self.s1 = self.items.dots(topic, work)
-        before, forgotten = self.s2, self._nearest == _FORGOTTEN
-        self.s2, self._nearest = np.empty(len(self)), np.empty(len(self), dtype=np.int64)
+        before, forgotten = self.s2, self.nearest == _FORGOTTEN
+        self.s2, self.nearest = np.empty(len(self)), np.empty(len(self), dtype=np.int64)
         for j in range(len(self)):
             self._look(j, work)
         # Of a neighbor that was forgotten, the similarity under other weights is not known.
         kept = forgotten & (before > self.s2)
-        self.s2[kept], self._nearest[kept] = before[kept], _FORGOTTEN
+        self.s2[kept], self.nearest[kept] = before[kept], _FORGOTTEN
 
     def least(self, alpha: float) -> float:
         """min_d sim(t, d) over the documents, those forgotten included."""
@@ -118,19 +121,48 @@ class AssignedDocuments:
 
     def similarities(self, alpha: float) -> NDArray[np.float64]:
         """sim(t, d) of each document; one that was always alone has only s₁."""
-        alone = self._nearest == _NOBODY
+        alone = self.nearest == _NOBODY
         return np.where(alone, self.s1, alpha * self.s1 + (1 - alpha) * np.where(alone, 0, self.s2))
-
-    def marks(self) -> tuple[list[float], list[int], float]:
-        """s₂ and the nearest of each document, and the floor, for a file; 0 is for infinities."""
-        s2 = np.where(self._nearest == _NOBODY, 0.0, self.s2)
-        return s2.tolist(), self._nearest.tolist(), self.floor if np.isfinite(self.floor) else 0.0
-
-    def restore_marks(self, s2: Any, nearest: Any, floor: float) -> None:
-        """Take over what `marks` gave."""
-        self.s2, self._nearest = np.where(nearest == _NOBODY, -np.inf, s2), nearest
-        self.floor = floor
 
     def nearest_to(self, item: Rows, work: Any) -> int:
         """Number of the document that is the most similar to another one."""
         return int(np.argmax(self.queries.dots(item, work)))
+
+
+def assigned_state(topics: Sequence[AssignedDocuments], n_features: int) -> State:
+    """The documents of all topics, one after the other, so that a file has few arrays."""
+    s2, nearest = (np.concatenate([getattr(t, name) for t in topics]) for name in ("s2", "nearest"))
+    floors = np.array([held.floor for held in topics])
+    state = State(
+        {
+            "ids": packed(id for held in topics for id in held.ids),
+            "sizes": np.array([len(held) for held in topics], dtype=np.int64),
+            # A file knows no infinity.
+            "s2": np.where(nearest == _NOBODY, 0.0, s2),
+            "nearest": nearest,
+            "floors": np.where(np.isfinite(floors), floors, 0.0),
+            "forgot": np.isfinite(floors),
+        }
+    )
+    return state.add("rows", stacked([held.raw for held in topics], n_features).state())
+
+
+def restore_assigned(saved: Saved, topics: Sequence[AssignedDocuments]) -> None:
+    """Give topics without documents those that `assigned_state` describes."""
+    ids = unpacked_names(saved, "ids")
+    n, n_topics = len(ids), len(topics)
+    rows = Rows.restore(saved.part("rows"), n)
+    sizes = saved.array("sizes", n_topics, dtypes=["int64"])
+    right = bool(np.all(sizes >= 0)) and sizes.sum() == n
+    saved.check(right, "documents of topics must be as many as there are")
+    nearest = saved.array("nearest", n, dtypes=["int64"], empty=True)
+    right = bool(np.all((nearest >= _FORGOTTEN) & (nearest < np.repeat(sizes, sizes))))
+    saved.check(right, "nearest must be held")
+    s2 = saved.array("s2", n, dtypes=["float64"], empty=True)
+    s2[nearest == _NOBODY] = -np.inf
+    floors = saved.array("floors", n_topics, dtypes=["float64"])
+    floors[~saved.array("forgot", n_topics, dtypes=["bool"])] = np.inf
+    ends = np.cumsum(sizes)
+    for held, start, end, floor in zip(topics, ends - sizes, ends, floors.tolist(), strict=True):
+        held.ids, held.raw, held.floor = ids[start:end], rows[start:end], floor
+        held.s2, held.nearest = s2[start:end].copy(), nearest[start:end].copy()

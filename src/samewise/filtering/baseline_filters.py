@@ -10,7 +10,7 @@ import numpy as np
 
 from samewise.files.state import Saved, State
 from samewise.filtering.filter_parameters import COUNT, FINITE, parameter
-from samewise.filtering.recent_documents import packed_names, unpacked_names
+from samewise.filtering.packed_state import packed, unpacked_names
 from samewise.filtering.sparse_store import Rows, stacked
 from samewise.filtering.supervised_filter import SupervisedFilter
 
@@ -19,7 +19,7 @@ __all__ = ["NearestFilter", "PAUMFilter", "PerceptronFilter"]
 _CHUNK = 256
 
 
-class LinearFilter(SupervisedFilter):
+class LinearFilter(SupervisedFilter, storable=False):
     """One hyperplane (w, b) for each topic: relevant iff w·x + b > 0."""
 
     @abstractmethod
@@ -245,7 +245,7 @@ class NearestFilter(SupervisedFilter):
         ids = [id for chunk in self._chunks for id in chunk.ids[chunk.gone :]]
         labels = [chunk.labels[chunk.gone :] for chunk in self._chunks]
         none = np.empty((0, len(self.topics_)), dtype=np.int64)
-        state = State({"ids": packed_names(ids), "labels": np.concatenate([none, *labels])})
+        state = State({"ids": packed(ids), "labels": np.concatenate([none, *labels])})
         rows = [chunk.raw[chunk.gone :] for chunk in self._chunks]
         return state.add("raw", stacked(rows, self._topics.n_features).state())
 

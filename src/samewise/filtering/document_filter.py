@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import Field, dataclass, fields
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
@@ -15,14 +16,19 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 
 from samewise.engine.progress import Progress
 from samewise.exceptions import InvalidInputError
+from samewise.files import container
 from samewise.files.state import Saved, State
+from samewise.files.storable import Storable, made, restored, stored
 from samewise.filtering.documents import Document
-from samewise.filtering.recent_documents import RecentDocuments, packed_names, unpacked_names
+from samewise.filtering.packed_state import packed, unpacked_names
+from samewise.filtering.recent_documents import RecentDocuments
 from samewise.filtering.sparse_store import Rows, as_rows, stacked
 from samewise.filtering.text_vectors import GivenVectors, TextVectors
 from samewise.filtering.topics import Topic
+from samewise.forms import Form
+from samewise.learners.online.online_learner import OnlineLearner
 
-__all__ = ["Decision", "Filter", "Judge"]
+__all__ = ["Decision", "Filter", "Judge", "load"]
 
 BLOCK = 512
 """Documents that are looked at together; the decisions do not depend on it."""
@@ -66,7 +72,7 @@ class Decision:
         return self.action == "assign" or self.answer is True
 
 
-class Filter:
+class Filter(Storable, storable=False):
     """A stream of documents against topics.
 
     `fit` takes the topics, `observe` decides about a document, and `feedback` says whether a
@@ -155,12 +161,14 @@ class Filter:
             raw = _stacked_vectors(names, content)
             vectors = GivenVectors(n_features=raw.n_features)
         self._check_fit(raw)
-        self.topics_ = names
-        self._vectors, self._topics = vectors, raw
-        self._number = {name: i for i, name in enumerate(names)}
+        self._set_topics(names, vectors, raw)
         self._window = RecentDocuments(self.recent, raw.n_features)
         self._begin()
         return self
+
+    def _set_topics(self, names: tuple[str, ...], vectors: Any, raw: Rows) -> None:
+        self.topics_, self._vectors, self._topics = names, vectors, raw
+        self._number = {name: i for i, name in enumerate(names)}
 
     def observe(
         self, document: Any, id: str | None = None, judge: Judge | None = None
@@ -281,17 +289,6 @@ class Filter:
         self._check_fitted()
         return self._window.n_seen
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the filter, with all it needs to go on, to a file.
-
-        `samewise.filtering.load` reads it. A vectorizer of scikit-learn is not in the file: give
-        it to `load` again.
-        """
-        from samewise.filtering.filter_files import save_filter
-
-        self._check_fitted()
-        save_filter(self, path)
-
     def _check_fit(self, raw: Rows) -> None:
         """Refuse topics or parameters that do not belong together."""
 
@@ -306,20 +303,86 @@ class Filter:
                 f"This {type(self).__name__} has no topics yet; call fit with some first."
             )
 
-    def _shared_state(self) -> State:
-        state = State().add("topics", self._topics.state())
-        state.arrays["names"] = packed_names(self.topics_)
-        return state.add("window", self._window.state())
+    # How it is stored
 
-    def _restore_shared(self, saved: Saved, vectors: Any) -> None:
-        self.topics_ = tuple(unpacked_names(saved, "names"))
-        saved.check(0 < len(set(self.topics_)) == len(self.topics_), "topics must have names")
-        self._topics = Rows.restore(saved.part("topics"), len(self.topics_))
-        self._vectors = vectors
-        self._number = {name: i for i, name in enumerate(self.topics_)}
-        self._window = RecentDocuments.restore(
-            saved.part("window"), self.recent, self._topics.n_features
+    def state(self) -> State:
+        """Parameters, weights of terms, and what was kept from the stream."""
+        self._check_fitted()
+        self._check_parameters()
+        parameters = State()
+        for name, value in self.parameters.items():
+            if isinstance(value, Form | OnlineLearner):
+                parameters.add(name, stored(value))
+            elif name != "vectorizer":
+                parameters.values[name] = value
+        state = State({"names": packed(self.topics_)}).add("parameters", parameters)
+        state.add("vectors", stored(self._vectors)).add("topics", self._topics.state())
+        return state.add("window", self._window.state()).add("own", self._state())
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The filter of a saved state, without a vectorizer of scikit-learn."""
+        given = saved.part("parameters")
+        filter = cls(
+            **{
+                each.name: restored(given.part(each.name), Form, OnlineLearner)
+                if given.is_a(dict, each.name)
+                else given.value(each.name)
+                for each in fields(cls)
+                if each.name != "vectorizer"
+            }
         )
+        filter._check_parameters()
+        names = tuple(unpacked_names(saved, "names"))
+        saved.check(0 < len(set(names)) == len(names), "topics must have names")
+        topics = Rows.restore(saved.part("topics"), len(names))
+        vectors = restored(saved.part("vectors"), TextVectors, GivenVectors)
+        right = vectors.n_features == topics.n_features
+        saved.check(right, "topics must have the features of the vectorizer")
+        filter._check_fit(topics)
+        filter._set_topics(names, vectors, topics)
+        window = saved.part("window")
+        filter._window = RecentDocuments.restore(window, filter.recent, topics.n_features)
+        filter._restore(saved.part("own"))
+        return filter
+
+
+def load(path: str | os.PathLike[str], vectorizer: Any = None) -> Any:
+    """Read a filter that `save` wrote; it goes on exactly where the saved one stopped.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    vectorizer : fitted vectorizer of scikit-learn or None, default=None
+        The one the filter was used with, if it was; it is not in the file.
+
+    Returns
+    -------
+    Filter
+        The filter.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from samewise.filtering import TopicFilter, load
+    >>> topics = TopicFilter().fit({"cocoa": "cocoa beans"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     topics.save(pathlib.Path(folder) / "filter")
+    ...     load(pathlib.Path(folder) / "filter").topics_
+    ('cocoa',)
+    """
+    filter: Filter = made(container.read(path), Filter, wanted="filter")
+    vectors = filter._vectors
+    needed = isinstance(vectors, GivenVectors) and vectors.of_texts
+    if needed != (vectorizer is not None):
+        raise InvalidInputError(
+            f"{path} was saved {'with' if needed else 'without'} a vectorizer of scikit-learn; "
+            f"call load {'with that one' if needed else 'without one'} as vectorizer."
+        )
+    if needed:
+        filter.vectorizer = vectors.vectorizer = vectorizer
+    return filter
 
 
 def _named(topics: Any) -> tuple[tuple[str, ...], list[Any]]:
@@ -369,17 +432,13 @@ def _vectors_of(vectorizer: Any) -> Any:
         return TextVectors().fit([])
     if isinstance(vectorizer, TextVectors):
         # A copy, so that a filter's stream does not move the weights of another one.
-        return TextVectors.restore(_as_saved(vectorizer.state()))
+        return deepcopy(vectorizer)
     if not hasattr(vectorizer, "transform"):
         raise InvalidInputError(
             "The 'vectorizer' parameter must be None, TextVectors, or a fitted vectorizer of "
             f"scikit-learn. Got {type(vectorizer).__name__} instead."
         )
     return GivenVectors(vectorizer)
-
-
-def _as_saved(state: State) -> Saved:
-    return Saved(state.arrays, state.values)
 
 
 def unpacked_documents(

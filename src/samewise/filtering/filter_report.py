@@ -101,8 +101,8 @@ class FilterReport:
         -------
         dict
             The number of "documents", of those "skipped", of questions "asked", and of documents
-            "assigned" to each topic. Where documents were judged, also how many were "judged", and the "micro" and
-            "macro" averages of their scores.
+            "assigned" to each topic. Where documents were judged, also how many were "judged", and
+            the "micro" and "macro" averages of their scores.
         """
         found: dict[str, Any] = {
             "documents": self._n_documents,

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from samewise.exceptions import InvalidInputError
-from samewise.files.container import parse
 from samewise.files.state import Saved, State
+from samewise.filtering.packed_state import packed, unpacked_names
 from samewise.filtering.sparse_store import Rows, stacked
 
-__all__ = ["RecentDocuments", "packed_names", "unpacked_names"]
+__all__ = ["RecentDocuments"]
 
 _Block: TypeAlias = tuple[int, Sequence[str], Rows]
 
@@ -23,13 +19,14 @@ _Block: TypeAlias = tuple[int, Sequence[str], Rows]
 class RecentDocuments:
     """Ids and vectors of the last `size` documents.
 
-    Examples
-    --------
-    >>> from samewise.filtering.sparse_store import as_rows
-    >>> window = RecentDocuments(2, n_features=1)
-    >>> window.add(["a", "b", "c"], as_rows([[1.0], [2.0], [3.0]]))
-    >>> window.get("a"), window.get("c").data
-    (None, array([3.]))
+        Examples
+        --------
+        >>> from samewise.filtering.packed_state import packed, unpacked_names
+    from samewise.filtering.sparse_store import as_rows
+        >>> window = RecentDocuments(2, n_features=1)
+        >>> window.add(["a", "b", "c"], as_rows([[1.0], [2.0], [3.0]]))
+        >>> window.get("a"), window.get("c").data
+        (None, array([3.]))
     """
 
     def __init__(self, size: int, n_features: int) -> None:
@@ -100,7 +97,7 @@ class RecentDocuments:
             skip = max(self._first - start, 0)
             ids += names[skip:]
             parts.append(rows[skip:])
-        state = State({"ids": packed_names(ids)}, {"n_seen": self.n_seen})
+        state = State({"ids": packed(ids)}, {"n_seen": self.n_seen})
         return state.add("rows", stacked(parts, self.n_features).state())
 
     @classmethod
@@ -115,19 +112,3 @@ class RecentDocuments:
         window.n_seen = n_seen - len(ids)
         window.add(ids, rows)
         return window
-
-
-def packed_names(names: Iterable[str]) -> NDArray[np.uint8]:
-    """Names as bytes: many would not fit into the header of a file."""
-    return np.frombuffer(json.dumps(list(names)).encode(), dtype=np.uint8)
-
-
-def unpacked_names(saved: Saved, name: str) -> list[str]:
-    """The names of a saved state."""
-    try:
-        names = parse(saved.array(name, None, dtypes=["uint8"]).tobytes())
-    except ValueError as error:
-        raise InvalidInputError(f"{name} must be a list of texts ({error})") from error
-    right = isinstance(names, list) and all(isinstance(each, str) for each in names)
-    saved.check(right, f"{name} must be a list of texts")
-    return names

@@ -11,7 +11,7 @@ from samewise.filtering.sparse_store import Rows
 __all__ = ["SupervisedFilter"]
 
 
-class SupervisedFilter(Filter):
+class SupervisedFilter(Filter, storable=False):
     """A filter that takes feedback for every document and topic, and learns from all of it.
 
     A judge given to `observe` is asked about every topic after the document is decided.

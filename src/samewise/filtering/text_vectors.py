@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
+from samewise.files.storable import Storable
 from samewise.filtering.sparse_store import Rows, as_rows
 
 __all__ = ["GivenVectors", "TextVectors", "checked_texts"]
@@ -29,7 +30,7 @@ _NOWHERE = -1
 ENDLESS = 2**62
 
 
-class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, BaseEstimator):
     """Unit tf-idf vectors of texts, for streams without end.
 
     A text is lower-cased and cut into words of two letters or more. Stop words are dropped, the
@@ -213,15 +214,14 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self._ready()
         words = self.stop_words
         words = words if words is None or isinstance(words, str) else sorted(words)
-        values = {"n_features": int(self.n_features), "stem": self.stem, "stop_words": words}
-        values |= {"idf": self.idf, "n_documents": self.n_documents_, "weighed": self._weighed}
+        values = {**self.get_params(), "stop_words": words}
+        values |= {"n_documents": self.n_documents_, "weighed": self._weighed}
         return State({"df": self._df, "weights": self._weights}, values)
 
     @classmethod
-    def restore(cls, saved: Saved) -> TextVectors:
+    def restore(cls, saved: Saved) -> Self:
         """The vectors of a saved state."""
-        names = ("n_features", "stem", "stop_words", "idf")
-        vectors = cls(**{name: saved.value(name) for name in names})
+        vectors = cls(**{name: saved.value(name) for name in cls._get_param_names()})
         vectors._begin()
         vectors.n_documents_ = saved.count("n_documents")
         vectors._weighed = saved.count("weighed", most=vectors.n_documents_)
@@ -281,17 +281,36 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             self.__dict__.update(kept)
 
 
-class GivenVectors:
+class GivenVectors(Storable):
     """Vectors as they are, or as scikit-learn's fitted vectorizer makes them, at unit length."""
 
     def __init__(self, vectorizer: Any = None, n_features: int | None = None) -> None:
         self.vectorizer, self.n_features = vectorizer, n_features
+        self.of_texts = vectorizer is not None
 
     def rows(self, documents: Any) -> Rows:
         """The vectors of texts, or the rows of a matrix."""
-        if self.vectorizer is not None:
+        if self.of_texts and self.vectorizer is None:
+            raise InvalidInputError(
+                "This filter was saved with a vectorizer of scikit-learn, which is not in the "
+                "file. Read it with samewise.filtering.load(path, vectorizer)."
+            )
+        if self.of_texts:
             documents = self.vectorizer.transform(checked_texts(documents))
-        return as_rows(documents, self.n_features)
+        rows = as_rows(documents, self.n_features)
+        self.n_features = rows.n_features
+        return rows
+
+    def state(self) -> State:
+        """The number of features; a vectorizer is not in a file."""
+        return State(values={"n_features": self.n_features, "of_texts": self.of_texts})
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The vectors of a saved state, without a vectorizer."""
+        vectors = cls(n_features=saved.count("n_features", least=1))
+        vectors.of_texts = saved.flag("of_texts")
+        return vectors
 
     def weigh(self, rows: Rows) -> Rows:
         """Unit vectors."""

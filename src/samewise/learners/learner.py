@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -135,11 +136,31 @@ class Learner(Storable, BaseEstimator, storable=False):
 
     # How it is stored
 
-    def state(self) -> State:
-        """The parameters and what was learned."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a file that `samewise.load` reads.
+
+        The loaded learner equals this one bit for bit. It continues exactly where this one stopped.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced as a whole or not at all. A link is followed, and the
+            folder must exist. While the file is written, a temporary file lies beside it.
+
+        Notes
+        -----
+        No pickle: a file is data, checked when it is read. What is given as a callable, or as an
+        object of a class that samewise does not know, cannot be saved.
+        """
         check_is_fitted(self)
+        super().save(path)
+
+    def state(self) -> State:
+        """The parameters and what was learned, if anything was."""
         self._validate_params()
         state = State().add("parameters", parameters_state(self))
+        if not self.__sklearn_is_fitted__():
+            return state
         if self._keeps_random:
             state.add("random", numbers_state(self._random))
         return state.add("learned", self._learned_state())
@@ -147,12 +168,14 @@ class Learner(Storable, BaseEstimator, storable=False):
     @classmethod
     def restore(cls, saved: Saved) -> Self:
         """The learner of that state."""
-        random = restored_numbers(saved.part("random")) if cls._keeps_random else None
+        fitted = saved.has("learned")
+        random = restored_numbers(saved.part("random")) if fitted and cls._keeps_random else None
         learner = cls(**restored_parameters(cls, saved.part("parameters"), random))
         learner._validate_params()
         if random is not None:
             learner._random = random
-        learner._restore_learned(saved.part("learned"))
+        if fitted:
+            learner._restore_learned(saved.part("learned"))
         return learner
 
     def _learned_state(self) -> State:
