@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from typing import Any
 
-from samewise.catalog import WHERE
 from samewise.files import container
 from samewise.files.storable import made
 
@@ -42,8 +40,4 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     load(folder / "learner"), load(folder / "form")
     (OASIS(), Bilinear(shape=(2, 2)))
     """
-    content = container.read(path)
-    # Whatever a file may hold is a public name: importing that makes its class known.
-    if content.kind in WHERE:
-        getattr(import_module(WHERE[content.kind]), content.kind)
-    return made(content)
+    return made(container.read(path))

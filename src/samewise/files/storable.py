@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from samewise.catalog import WHERE
 from samewise.exceptions import InvalidInputError
 from samewise.files import container
 from samewise.files.state import Saved, State
@@ -93,7 +95,7 @@ def restored(saved: Saved, *families: type) -> Any:
     Bilinear(shape=(1, 2))
     """
     name = saved.value("class")
-    cls = Storable._kinds.get(name) if isinstance(name, str) else None
+    cls = _kind(name)
     saved.check(
         cls is not None and issubclass(cls, families),
         f"class {name!r} is not one of the kind that belongs here",
@@ -104,7 +106,7 @@ def restored(saved: Saved, *families: type) -> Any:
 
 def made(content: container.Content, *families: type, wanted: str = "object") -> Any:
     """The object of a file that was read; `wanted` names the families in messages."""
-    cls = Storable._kinds.get(content.kind)
+    cls = _kind(content.kind)
     if cls is None:
         content.refuse(f"holds an object of the unknown class {content.kind!r}")
     if not issubclass(cls, families or (Storable,)):
@@ -114,6 +116,15 @@ def made(content: container.Content, *families: type, wanted: str = "object") ->
         found = cls.restore(saved)
         saved.finish()
         return found
+
+
+def _kind(name: Any) -> type[Storable] | None:
+    """The class of that name. A public one is imported, which makes it known."""
+    if not isinstance(name, str):
+        return None
+    if name in WHERE:
+        import_module(WHERE[name])
+    return Storable._kinds.get(name)
 
 
 def refuse_callables(values: Mapping[str, Any], owner: str) -> None:
