@@ -247,7 +247,7 @@ def test_history_and_callback(labeled):
     assert [info["iteration"] for info in seen] == list(range(1, lmnn.n_iter_ + 1))
     for name, values in lmnn.history_.items():
         np.testing.assert_array_equal(values, [info[name] for info in seen])
-    assert set(lmnn.history_["pass"]) == {1, 2}
+    assert set(lmnn.history_["stage"]) == {1, 2}
     stopped = LMNN(callback=lambda info: info["iteration"] == 3).fit(X, y)
     assert stopped.n_iter_ == 3 and not stopped.converged_
 
@@ -321,7 +321,7 @@ def test_verbose_says_where_it_is(labeled, capsys):
     LMNN(verbose=True).fit(*labeled)
     said = capsys.readouterr().err
     assert re.search(
-        r"LMNN: iteration \d+, pass 1, loss \S+, active [\d,]+, candidates [\d,]+, 0 s", said
+        r"LMNN: iteration \d+, stage 1, loss \S+, active [\d,]+, candidates [\d,]+, 0 s", said
     )
 
 

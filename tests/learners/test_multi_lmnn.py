@@ -339,7 +339,7 @@ def test_history_callback_and_stops(labeled, capsys):
         np.testing.assert_array_equal(values, [info[name] for info in seen])
     assert seen[0]["components"].shape == (5, 5) and seen[-1]["components"].shape == (3, 5, 5)
     assert re.search(
-        r"iteration \d+, pass 2, loss \S+, active [\d,]+, candidates", capsys.readouterr().err
+        r"iteration \d+, stage 2, loss \S+, active [\d,]+, candidates", capsys.readouterr().err
     )
     with pytest.warns(ConvergenceWarning, match="has not converged to tol=1e-09 in 3 iterations"):
         short = everything(max_iter=3, tol=1e-9).fit(*labeled)

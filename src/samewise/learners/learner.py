@@ -124,7 +124,7 @@ class Learner(Storable, BaseEstimator, storable=False):
         check_is_fitted(self)
         if is_labeled(X):
             X, y = self._examples(X, y, reset=False)
-            nearest = Index(self.metric_, X).query(X, 1, exclude_self=True)[1][:, 0]
+            nearest = Index(self.metric_.bind(X, y), X).query(X, 1, exclude_self=True)[1][:, 0]
             return float(np.mean(y[nearest] == y))
         if not hasattr(self, "predict"):
             raise InvalidInputError(

@@ -59,6 +59,11 @@ class HIER(Batch):
     n_iter_ : int
     n_features_in_, feature_names_in_
 
+    See Also
+    --------
+    SNN : A similarity learned from pairs, without known classes.
+    PosteriorSimilarity : The form that is learned.
+
     Notes
     -----
     The logistic regression is scikit-learn's, with all classes at once (softmax). Features should
@@ -71,7 +76,7 @@ class HIER(Batch):
 
     Examples
     --------
-    >>> from samewise.learners.batch.hier import HIER
+    >>> from samewise import HIER
     >>> X = [[0.0], [0.2], [1.0], [1.2], [5.0], [5.2]]
     >>> y = ["cat", "cat", "dog", "dog", "car", "car"]
     >>> parents = {"cat": "animal", "dog": "animal", "animal": "thing", "car": "thing"}
@@ -120,9 +125,15 @@ class HIER(Batch):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
+        X : array or CSR matrix of shape (n, n_features)
+            The examples.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self : object
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             X, y = self._examples(X, y)

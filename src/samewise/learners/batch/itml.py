@@ -111,6 +111,11 @@ class ITML(BatchLearner):
         After each cycle: "loss", "gap" and "seconds".
     n_features_in_, feature_names_in_
 
+    See Also
+    --------
+    LEGO : The same divergence, learned online.
+    MMC : Learns from pairs without a prior.
+
     Notes
     -----
     The paper prints the step α = min(λ, δ/2 (1/p − γ/ξ)), which is the projection for γ = 1 only;
@@ -128,7 +133,7 @@ class ITML(BatchLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise.learners.batch.itml import ITML
+    >>> from samewise import ITML
     >>> X, y = load_iris(return_X_y=True)
     >>> itml = ITML(random_state=0).fit(X, y)
     >>> itml.metric_
@@ -186,9 +191,15 @@ class ITML(BatchLearner):
         Parameters
         ----------
         X : Pairs, array of shape (n, 2, n_features), or matrix of labeled examples
-            From examples, dense or CSR, pairs are drawn first, half of them similar.
-        y : array, optional
-            ±1 with an array of pairs; class labels with examples; nothing with Pairs.
+            Pairs of examples. From labeled examples, dense or CSR, pairs are sampled first, half of
+            them similar.
+        y : array, default=None
+            ±1 with an array of pairs; class labels with examples; None with Pairs.
+
+        Returns
+        -------
+        self : object
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             pairs = self._pairs(X, y, self._draw)

@@ -77,6 +77,11 @@ class MCML(BatchLearner):
         The labels.
     n_features_in_, feature_names_in_
 
+    See Also
+    --------
+    NCA : The expected errors of the same probabilities.
+    LDA : A closed form with a similar goal.
+
     Notes
     -----
     L-BFGS goes over L; the derivative by M proves how far the minimum can be, and leads on where L
@@ -96,7 +101,7 @@ class MCML(BatchLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise.learners.batch.mcml import MCML
+    >>> from samewise import MCML
     >>> X, y = load_iris(return_X_y=True)
     >>> starts = [MCML(init=init).fit(X, y) for init in ("auto", "identity")]
     >>> bool(abs(starts[0].loss_ - starts[1].loss_) <= 2e-3 * starts[0].loss_)
@@ -138,9 +143,15 @@ class MCML(BatchLearner):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
+        X : array or CSR matrix of shape (n, n_features)
+            The examples.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self : object
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             X, labels = self._dense_examples(X, y)

@@ -96,6 +96,11 @@ class MMC(BatchLearner):
         After each iteration: "objective", "gap" as last computed, and "seconds".
     n_features_in_, feature_names_in_
 
+    See Also
+    --------
+    ITML : Bounds on distances, near a prior metric.
+    POLA : Learns online from pairs.
+
     Notes
     -----
     The paper climbs the gradient and projects on the two conditions in turn, many times for each
@@ -119,7 +124,7 @@ class MMC(BatchLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise.learners.batch.mmc import MMC
+    >>> from samewise import MMC
     >>> X, y = load_iris(return_X_y=True)
     >>> mmc = MMC(random_state=0).fit(X, y)
     >>> bool(0 <= mmc.gap_ <= 1e-3 * mmc.objective_)
@@ -167,9 +172,15 @@ class MMC(BatchLearner):
         Parameters
         ----------
         X : Pairs, array of shape (n, 2, n_features), or matrix of labeled examples
-            From examples, dense or CSR, pairs are drawn first, half of them similar.
-        y : array, optional
-            ±1 with an array of pairs; class labels with examples; nothing with Pairs.
+            Pairs of examples. From labeled examples, dense or CSR, pairs are sampled first, half of
+            them similar.
+        y : array, default=None
+            ±1 with an array of pairs; class labels with examples; None with Pairs.
+
+        Returns
+        -------
+        self : object
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             before = self._before("components_")

@@ -130,6 +130,11 @@ class NCA(BatchLearner):
         The labels.
     n_features_in_, feature_names_in_
 
+    See Also
+    --------
+    MCML : A convex loss of the same probabilities.
+    LMNN : A loss with margins, for k neighbors.
+
     Notes
     -----
     There mostly is no minimum: as L grows, every point is left with its nearest neighbor, the loss
@@ -155,7 +160,7 @@ class NCA(BatchLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise.learners.batch.nca import NCA
+    >>> from samewise import NCA
     >>> X, y = load_iris(return_X_y=True)
     >>> nca = NCA(n_components=2).fit(X, y)
     >>> nca.transform(X).shape
@@ -210,9 +215,15 @@ class NCA(BatchLearner):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
+        X : array or CSR matrix of shape (n, n_features)
+            The examples.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self : object
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             X, labels = self._dense_examples(X, y)

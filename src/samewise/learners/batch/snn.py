@@ -98,6 +98,11 @@ class SNN(Batch):
         After each iteration: "loss"; "validation_loss", NaN where it was not looked at; "seconds".
     n_features_in_, feature_names_in_
 
+    See Also
+    --------
+    HIER : A similarity by class probabilities.
+    ITML : A Mahalanobis distance learned from pairs.
+
     Notes
     -----
     Features are centered and scaled to unit variance inside, where α counts; the weights of
@@ -119,8 +124,7 @@ class SNN(Batch):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise.decide import KNNClassifier
-    >>> from samewise.learners.batch.snn import SNN
+    >>> from samewise import SNN, KNNClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> snn = SNN(random_state=0).fit(X[::2], y[::2])
     >>> snn.metric_
@@ -177,9 +181,15 @@ class SNN(Batch):
         Parameters
         ----------
         X : Pairs, array of shape (n, 2, n_features), or matrix of labeled examples
-            From examples, dense or CSR, pairs are drawn first, half of them similar.
-        y : array, optional
-            ±1 with an array of pairs; class labels with examples; nothing with Pairs.
+            Pairs of examples. From labeled examples, dense or CSR, pairs are sampled first, half of
+            them similar.
+        y : array, default=None
+            ±1 with an array of pairs; class labels with examples; None with Pairs.
+
+        Returns
+        -------
+        self : object
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             random = check_random_state(self.random_state)

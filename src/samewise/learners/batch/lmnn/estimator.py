@@ -143,6 +143,13 @@ class LMNN(BatchLearner):
     n_features_in_ : int
         Number of features d.
 
+    See Also
+    --------
+    MultiMetricLMNN : One metric for each class or region.
+    KernelLMNN : LMNN in the feature space of a kernel.
+    NCA : A smooth loss of nearest neighbors, also by labels.
+    KNNClassifier : A classifier that uses the learned metric.
+
     Notes
     -----
     Sparse input is accepted up to 2²⁷ values and made dense: the learned map has one column for
@@ -243,9 +250,15 @@ class LMNN(BatchLearner):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
+        X : array or CSR matrix of shape (n, n_features)
+            The examples.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self : object
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             X, labels = self._dense_examples(X, y)

@@ -120,7 +120,7 @@ def cheapest_depth(
     limit: NDArray[np.float32],
     costs: tuple[float, float, float],
 ) -> int:
-    """The number of columns for which rows of A and B are told apart most cheaply.
+    """The number of columns with which rows of A and B are compared most cheaply.
 
     Parameters
     ----------

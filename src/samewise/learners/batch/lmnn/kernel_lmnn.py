@@ -132,6 +132,12 @@ class KernelLMNN(KernelBasis):
     n_features_in_ : int
         Number of features d.
 
+    See Also
+    --------
+    LMNN : The same without a kernel.
+    KernelPOLA : Online learning from pairs, with a kernel.
+    KRCA : A closed form, with a kernel.
+
     Notes
     -----
     Distances do not depend on where the origin of feature space is. The kernel is centered at the
@@ -161,8 +167,7 @@ class KernelLMNN(KernelBasis):
     Examples
     --------
     >>> from samewise.datasets import make_concentric_circles
-    >>> from samewise.decide import KNNClassifier
-    >>> from samewise.learners.batch.lmnn.kernel_lmnn import KernelLMNN
+    >>> from samewise import KNNClassifier, KernelLMNN
     >>> X, y = make_concentric_circles(200, random_state=0)
     >>> learner = KernelLMNN("poly", {"degree": 2}).fit(X[:100], y[:100])
     >>> learner.metric_
@@ -232,10 +237,15 @@ class KernelLMNN(KernelBasis):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
-            For "precomputed" the kernel matrix of shape (n, n).
+        X : array or CSR matrix of shape (n, n_features)
+            The examples; for "precomputed" the kernel matrix of shape (n, n).
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self : object
+            The fitted learner.
         """
         before = vars(self).copy()
         lmnn = None

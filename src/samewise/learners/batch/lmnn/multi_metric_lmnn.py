@@ -130,6 +130,11 @@ class MultiMetricLMNN(Batch):
     n_features_in_ : int
         Number of features d.
 
+    See Also
+    --------
+    LMNN : A single metric.
+    MultiMetric : The form that is learned.
+
     Notes
     -----
     There is no `transform`: no map has Euclidean distances that are these. Use `metric_`, or give
@@ -149,7 +154,7 @@ class MultiMetricLMNN(Batch):
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.learners.batch.lmnn.multi_metric_lmnn import MultiMetricLMNN
+    >>> from samewise import MultiMetricLMNN
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], 100)
     >>> X = rng.normal(size=(200, 2)) * np.where(y, [[1.0], [8.0]], [[8.0], [1.0]]).T
@@ -219,9 +224,15 @@ class MultiMetricLMNN(Batch):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
+        X : array or CSR matrix of shape (n, n_features)
+            The examples.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self : object
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             metric = self._before("metric_")
