@@ -39,7 +39,7 @@ def fetch(name: str) -> Path:
 
     See Also
     --------
-    load : reads the file.
+    load : Reads the file.
 
     Examples
     --------

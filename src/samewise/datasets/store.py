@@ -66,7 +66,7 @@ def available() -> list[str]:
 
     See Also
     --------
-    load : where the directory is looked for.
+    load : Where the directory is looked for.
 
     Examples
     --------

@@ -114,13 +114,14 @@ class KNNClassifier(MetricClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training examples.
+            Training examples, one row each.
         y : array-like of shape (n_samples,)
             Their classes.
 
         Returns
         -------
-        self
+        self : KNNClassifier
+            The fitted classifier.
         """
         X, y = self._examples(X, y)
         self.classes_, self._labels = np.unique(y, return_inverse=True)
@@ -192,12 +193,13 @@ class KNNClassifier(MetricClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_queries, n_features), default=None
-            By default the training examples, each without itself.
+        X : array-like or sparse matrix of shape (n, n_features), default=None
+            Rows whose neighbors are searched. By default the training examples, each without
+            itself.
         n_neighbors : int, default=None
-            By default the ``n_neighbors`` of the classifier.
+            Number of neighbors; by default the ``n_neighbors`` of the classifier.
         return_distance : bool, default=True
-            Whether to return the values too.
+            Whether to return the values as well as the row numbers.
 
         Returns
         -------
@@ -222,12 +224,13 @@ class KNNClassifier(MetricClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n, n_features)
             Rows to classify.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n,)
+            The class of each row.
         """
         winners, _ = self._decide(X)
         return self.classes_[winners]
@@ -241,12 +244,12 @@ class KNNClassifier(MetricClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n, n_features)
             Rows to classify.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes)
+        ndarray of shape (n, n_classes)
             In ``classes_`` order.
         """
         return self._decide(X)[1]
@@ -270,6 +273,7 @@ class KNNClassifier(MetricClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
+            Rows to classify.
 
         Returns
         -------

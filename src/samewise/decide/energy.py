@@ -249,7 +249,7 @@ def maps_of(form: Form | None) -> list[Map]:
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.forms import Mahalanobis
+    >>> from samewise import Mahalanobis
     >>> [embed] = maps_of(Mahalanobis(np.diag([4.0, 0.0])))
     >>> embed([[1.0, 7.0]])
     array([[2.]])

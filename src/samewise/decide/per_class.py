@@ -108,7 +108,8 @@ class PerClassClassifier(MetricClassifier):
 
         Returns
         -------
-        self
+        self : PerClassClassifier
+            The fitted classifier.
         """
         X, y = self._examples(X, y)
         classes, labels = np.unique(y, return_inverse=True)
@@ -161,10 +162,12 @@ class PerClassClassifier(MetricClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Rows to classify.
 
         Returns
         -------
         array of bool of shape (n_samples, n_classes)
+            Whether each class claims each row, in ``classes_`` order.
         """
         return self._judge(X)[0]
 
@@ -176,6 +179,7 @@ class PerClassClassifier(MetricClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Rows to classify.
 
         Returns
         -------
@@ -198,10 +202,12 @@ class PerClassClassifier(MetricClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Rows to classify.
 
         Returns
         -------
         array of shape (n_samples,)
+            The class of each row.
         """
         values = self._values(X)
         return self.classes_[values.argmax(axis=1)]
@@ -212,12 +218,14 @@ class PerClassClassifier(MetricClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
+            Rows to classify.
         y : array of shape (n_samples,)
             The true classes.
 
         Returns
         -------
         float
+            The mean part of right claims, from 0 to 1.
         """
         claims = self.decisions(X)
         return float(np.mean(claims == (np.asarray(y)[:, None] == self.classes_)))

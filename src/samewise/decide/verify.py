@@ -106,7 +106,8 @@ class Verifier(BaseEstimator):
 
         Returns
         -------
-        self
+        self : Verifier
+            The fitted verifier.
         """
         if X is None and self.criterion is not None:
             raise InvalidInputError(
@@ -139,10 +140,12 @@ class Verifier(BaseEstimator):
         Parameters
         ----------
         X : Pairs or array-like of shape (n_pairs, 2, n_features)
+            Pairs to judge.
 
         Returns
         -------
         ndarray of shape (n_pairs,)
+            Signed margin of each pair: at least 0 where it is judged the same.
         """
         check_is_fitted(self)
         return self._closeness(X) - np.float64(self.threshold_)
@@ -153,10 +156,12 @@ class Verifier(BaseEstimator):
         Parameters
         ----------
         X : Pairs or array-like of shape (n_pairs, 2, n_features)
+            Pairs to judge.
 
         Returns
         -------
         ndarray of shape (n_pairs,)
+            +1 for the same, −1 for not the same.
         """
         return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.int8)
 
@@ -166,12 +171,14 @@ class Verifier(BaseEstimator):
         Parameters
         ----------
         X : Pairs or array-like of shape (n_pairs, 2, n_features)
+            Pairs to judge.
         y : array-like of shape (n_pairs,), default=None
             +1 the same, −1 not the same; for an array of pairs.
 
         Returns
         -------
         float
+            The fraction of right decisions.
         """
         signs, weights = _answers(X, y)
         return 1.0 - verification_error(self.decision_function(X), signs, 0.0, weights)

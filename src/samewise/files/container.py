@@ -71,7 +71,8 @@ class Content:
             yield
         except (TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise FileFormatError(
-                f"{self.path} holds arrays or parameters that do not make a {name}: {error}"
+                f"{self.path} holds arrays or parameters that do not make a {name}: "
+                f"{str(error).rstrip('.')}."
             ) from error
 
 
@@ -181,12 +182,12 @@ def _encode(header: dict[str, Any], owner: str) -> bytes:
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"A parameter of {owner} cannot be saved ({error}); files hold finite numbers, texts, "
-            "booleans and None"
+            "booleans and None."
         ) from error
     if len(text) > _MAX_HEADER:
         raise InvalidInputError(
             f"The parameters of {owner} take {len(text)} bytes, but a file holds at most "
-            f"{_MAX_HEADER}"
+            f"{_MAX_HEADER}."
         )
     return text
 
@@ -199,7 +200,7 @@ def _version() -> str:
 
 
 def _refuse(path: str | bytes, reason: str) -> NoReturn:
-    raise FileFormatError(f"{path!s} {reason}")
+    raise FileFormatError(f"{path!s} {reason}.")
 
 
 def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:
@@ -234,7 +235,7 @@ def _decode(text: bytes, path: str) -> dict[str, Any]:
     try:
         header = parse(text)
     except ValueError as error:
-        raise FileFormatError(f"{path} has a header that is not plain JSON: {error}") from error
+        raise FileFormatError(f"{path} has a header that is not plain JSON: {error}.") from error
     if not isinstance(header, dict):
         _refuse(path, "has a header that is not a JSON object")
     version = header.get("format")

@@ -40,7 +40,18 @@ class Storable:
     @classmethod
     @abstractmethod
     def restore(cls, saved: Saved) -> Self:
-        """The object of that state."""
+        """The object of that state.
+
+        Parameters
+        ----------
+        saved : Saved
+            The state, read from a file.
+
+        Returns
+        -------
+        Storable
+            The restored object.
+        """
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this object to a file that `samewise.load` reads.

@@ -97,7 +97,7 @@ class FilteringTally:
 
         Parameters
         ----------
-        retrieved, relevant : boolean matrices of shape (n_documents, n_topics)
+        retrieved, relevant : bool arrays of shape (n_documents, n_topics)
             The next documents of the stream, in order.
         """
         got, wanted = np.asarray(retrieved), np.asarray(relevant)
@@ -131,6 +131,7 @@ class FilteringTally:
         Returns
         -------
         FilteringScores
+            The scores of all documents counted so far.
         """
         weights = _Weights(**options)
         counts = self.a, self.b, self.c, self.d
@@ -167,7 +168,7 @@ def filtering_scores(
 
     Parameters
     ----------
-    retrieved, relevant : boolean matrices of shape (n_documents, n_topics)
+    retrieved, relevant : bool arrays of shape (n_documents, n_topics)
         The documents in the order of the stream.
     alpha : float, default=0.5
         The weight of precision against recall, see `f_measure`.
@@ -176,7 +177,7 @@ def filtering_scores(
     w2 : float, default=0.5
         What a document that is not relevant costs, see `linear_utility`.
     least : float, default=-0.5
-        The least share of the largest utility that is told apart, see `scaled_utility`.
+        The least share of the largest utility that counts, see `scaled_utility`.
     c_miss : float, default=10.0
         The cost of missing a relevant document, see `detection_cost`.
     c_false : float, default=0.1
@@ -187,6 +188,7 @@ def filtering_scores(
     Returns
     -------
     FilteringScores
+        The scores over all decisions, their means over topics, and those of each topic.
 
     References
     ----------
@@ -219,7 +221,7 @@ def filtering_evolution(
 
     Parameters
     ----------
-    retrieved, relevant : boolean matrices of shape (n_documents, n_topics)
+    retrieved, relevant : bool arrays of shape (n_documents, n_topics)
         The documents in the order of the stream.
     every : int
         Documents between two scores.
@@ -285,7 +287,7 @@ def f_measure(precision: ArrayLike, recall: ArrayLike, alpha: float = 0.5) -> _F
 
 
 def linear_utility(a: ArrayLike, b: ArrayLike, w1: float = 1.0, w2: float = 0.5) -> _Floats:
-    """u = w₁a − w₂b.
+    """Linear utility, u = w₁a − w₂b.
 
     Parameters
     ----------
@@ -357,7 +359,7 @@ def detection_cost(
     c_false: float = 0.1,
     p_topic: float = 0.001,
 ) -> _Floats:
-    """c_miss P_miss P_topic + c_false P_false (1 − P_topic).
+    """Detection cost, c_miss P_miss P_topic + c_false P_false (1 − P_topic).
 
     With P_miss = c/(a + c) and P_false = b/(b + d). The thesis prints × between the two terms;
     the cost is their sum.
