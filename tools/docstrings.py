@@ -59,6 +59,8 @@ IDIOMS = {
     "told apart": "distinguished",
 }
 """What does not occur in a text, and what is usual instead."""
+DOCUMENTED_ONCE = ("state", "restore")
+"""Methods of `Storable` that every kind overrides: what they take and return is said there."""
 RETURNING = ("fit", "partial_fit", "transform")
 FRAGMENTS = ("files/container.py", "files/state.py", "model.py")
 """Files whose ValueErrors and InvalidInputErrors become a part of the message about a file."""
@@ -100,6 +102,8 @@ def _methods(cls: type, package: str) -> Iterator[tuple[str, Any]]:
         for name, value in vars(owner).items():
             # Class methods and scikit-learn's available_if wrap the function.
             function = getattr(value, "__func__", getattr(value, "fn", value))
+            if name in DOCUMENTED_ONCE and owner.__name__ != "Storable":
+                continue
             if inspect.isfunction(function) and not name.startswith("_"):
                 defined = inspect.unwrap(function)
                 # What a dataclass or a decorator makes has no source of its own.

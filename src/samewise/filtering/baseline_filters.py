@@ -89,7 +89,7 @@ class PerceptronFilter(LinearFilter):
 
     Examples
     --------
-    >>> from samewise.filtering import PerceptronFilter
+    >>> from samewise import PerceptronFilter
     >>> filter = PerceptronFilter().fit({"cocoa": "cocoa"})
     >>> filter.observe("cocoa beans", "d1")
     []
@@ -137,7 +137,7 @@ class PAUMFilter(LinearFilter):
 
     Examples
     --------
-    >>> from samewise.filtering import PAUMFilter
+    >>> from samewise import PAUMFilter
     >>> filter = PAUMFilter(tau_positive=2.0).fit({"cocoa": "cocoa"})
     >>> _ = filter.observe("cocoa beans", "d1")
     >>> filter.feedback("d1", "cocoa", True)
@@ -182,7 +182,7 @@ class NearestFilter(SupervisedFilter):
 
     Examples
     --------
-    >>> from samewise.filtering import NearestFilter
+    >>> from samewise import NearestFilter
     >>> filter = NearestFilter().fit({"cocoa": "cocoa"})
     >>> _ = filter.observe("cocoa beans", "d1")
     >>> filter.feedback("d1", "cocoa", True)

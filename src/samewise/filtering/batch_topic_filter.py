@@ -72,7 +72,7 @@ class BatchTopicFilter(AdaptiveFilter):
 
     Examples
     --------
-    >>> from samewise.filtering import BatchTopicFilter
+    >>> from samewise import BatchTopicFilter
     >>> batch = BatchTopicFilter(n_initial=1).fit({"cocoa": "cocoa beans", "gold": "gold"})
     >>> texts = ["Cocoa beans.", "Rain.", "Cocoa beans and rain.", "Cocoa beans again."]
     >>> [[d.topic for d in decisions] for decisions in batch.decide(texts)]

@@ -52,7 +52,7 @@ def compare_by(metric: Any) -> DocumentSimilarity:
     """The similarity of a form, or of what a learner has learned so far.
 
     Distances become 1 − D/2 with the squared distance D, which for the Euclidean distance of unit
-    vectors is their cosine. None, and a learner that was told nothing yet, is the cosine.
+    vectors is their cosine. None, and a learner that has learned nothing yet, is the cosine.
     """
     if isinstance(metric, OnlineLearner):
         metric = metric.metric_ if metric.__sklearn_is_fitted__() else None
@@ -134,8 +134,8 @@ def teach(
 ) -> bool:
     """Let a learner learn from one judgment; whether it could.
 
-    A learner of pairs is told that topic and document, and the document and the nearest one that
-    the topic holds, are the same or not. A learner of triplets is told that of two documents, this
+    A learner of pairs is shown that topic and document, and the document and the nearest one that
+    the topic holds, are the same or not. A learner of triplets is shown that of two documents, this
     one and the last one judged the other way, the relevant one is the nearer to the topic. A
     document without any term teaches nothing.
     """

@@ -43,9 +43,9 @@ class Documents:
         by name, are one document each; or "-" for JSON lines on standard input. A line is an
         object with ``text``, or ``title`` and ``body``, and perhaps ``id``; without one the id is
         the number of the line. In a folder it is the path within.
-    on_error : {"skip", "raise"}
+    on_error : {"skip", "raise"}, default="skip"
         What to do with a line that is malformed, or a file that is not UTF-8.
-    report : callable, optional
+    report : callable, default=None
         Called with a sentence about each that is skipped.
 
     Attributes
@@ -80,7 +80,13 @@ class Documents:
         return (document for document in self.stream() if document is not None)
 
     def stream(self) -> Iterator[Document | None]:
-        """The documents, and None where standard input has no more for the moment."""
+        """The documents, and None where standard input has no more for the moment.
+
+        Yields
+        ------
+        Document or None
+            The next document; None where standard input has no more for the moment.
+        """
         if self.source == "-":
             yield from self._lines(_standard_input(), "standard input")
         elif os.path.isdir(self.source):
@@ -91,7 +97,13 @@ class Documents:
                 yield from self._lines(lines, self.source)
 
     def skip(self, sentence: str) -> None:
-        """Report and count a document that cannot be used, or raise a FileFormatError."""
+        """Report and count a document that cannot be used, or raise a FileFormatError.
+
+        Parameters
+        ----------
+        sentence : str
+            What is wrong with the document.
+        """
         if self.on_error == "raise":
             raise FileFormatError(sentence)
         self.n_skipped += 1
@@ -122,6 +134,12 @@ class Judgments:
     ``{"document": id, "topics": [topic, …]}`` with all topics that a document is relevant to: it
     is then irrelevant to all others. ``id`` may stand for ``document``, so that a file of documents
     with their topics is a file of judgments.
+
+    Parameters
+    ----------
+    judged : dict, default=None
+        For each document the topics that it was judged for, and whether it is relevant to them;
+        None for a document that was judged for none.
 
     Examples
     --------
@@ -157,7 +175,22 @@ class Judgments:
         on_error: str = "raise",
         report: Callable[[str], None] | None = None,
     ) -> Judgments:
-        """Read a file of judgments."""
+        """Read a file of judgments.
+
+        Parameters
+        ----------
+        path : str or path
+            File of JSON lines, gzipped if its name ends in ``.gz``.
+        on_error : {"skip", "raise"}, default="raise"
+            What to do with a line that is malformed.
+        report : callable, default=None
+            Called with a sentence about each that is skipped.
+
+        Returns
+        -------
+        Judgments
+            The judgments of the file.
+        """
         source = Documents(path, on_error, report)
         judge = cls()
         open_ = gzip.open if source.source.endswith(".gz") else open

@@ -27,7 +27,7 @@ def _unpacked(saved: Saved, name: str) -> list[Any]:
     try:
         values = parse(saved.array(name, None, dtypes=["uint8"]).tobytes())
     except ValueError as error:
-        raise InvalidInputError(f"{name} must be a list of values ({error})") from error
+        raise InvalidInputError(f"{name} must be a list of values ({error}).") from error
     saved.check(isinstance(values, list), f"{name} must be a list of values")
     return values
 

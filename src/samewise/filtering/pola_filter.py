@@ -68,7 +68,7 @@ class PolaFilter(SupervisedFilter):
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.filtering import PolaFilter
+    >>> from samewise import PolaFilter
     >>> filter = PolaFilter().fit({"north": [0.0, 1.0]})
     >>> for name, vector, relevant in [("a", [0.1, 1.0], True), ("b", [1.0, 0.0], False)] * 3:
     ...     _ = filter.observe(np.array(vector), f"{name}{filter.n_seen_}")

@@ -66,7 +66,7 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
 
     Examples
     --------
-    >>> from samewise.filtering import TextVectors
+    >>> from samewise import TextVectors
     >>> vectors = TextVectors(n_features=16)
     >>> vectors.analyze("The cat sat on the mats.")
     ['cat', 'sat', 'mats']
@@ -160,7 +160,18 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
     # Use by a filter
 
     def rows(self, texts: Any) -> Rows:
-        """How often each term is in each text."""
+        """How often each term is in each text.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            The texts.
+
+        Returns
+        -------
+        Rows
+            The counts, a sparse row for each text.
+        """
         texts = checked_texts(texts)
         self._ready()
         columns = self._columns
@@ -177,7 +188,18 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
         return Rows(indptr, indices.astype(np.int32), counts.astype(np.float64), self.n_features)
 
     def weigh(self, rows: Rows) -> Rows:
-        """Counts as unit vectors under the present weights."""
+        """Counts as unit vectors under the present weights.
+
+        Parameters
+        ----------
+        rows : Rows
+            Counts, as `rows` gives them.
+
+        Returns
+        -------
+        Rows
+            The unit vectors.
+        """
         self._ready()
         if self.idf is None:
             return rows.unit()
@@ -185,7 +207,13 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
         return Rows(rows.indptr, rows.indices, data, rows.n_features).unit()
 
     def refresh(self) -> bool:
-        """Bring the weights up to date if it is time to; whether it was."""
+        """Bring the weights up to date if it is time to.
+
+        Returns
+        -------
+        bool
+            Whether the weights were brought up to date.
+        """
         n = self.n_documents_
         if self.idf is None or n & (n - 1) or n == self._weighed:
             return False
@@ -193,19 +221,37 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
         return True
 
     def until_refresh(self) -> int:
-        """Documents that may be noted before it is time."""
+        """Documents that may be noted before it is time.
+
+        Returns
+        -------
+        int
+            Number of documents.
+        """
         self._ready()
         if self.idf is None:
             return ENDLESS
         return int(1 << self.n_documents_.bit_length()) - self.n_documents_
 
     def count(self, rows: Rows) -> None:
-        """Count documents before any is decided, and bring the weights up to date."""
+        """Count documents before any is decided, and bring the weights up to date.
+
+        Parameters
+        ----------
+        rows : Rows
+            Counts, as `rows` gives them.
+        """
         self.note(rows)
         self._refresh()
 
     def note(self, rows: Rows) -> None:
-        """Count documents that were decided."""
+        """Count documents that were decided.
+
+        Parameters
+        ----------
+        rows : Rows
+            Counts, as `rows` gives them.
+        """
         np.add.at(self._df, rows.indices, 1)
         self.n_documents_ += len(rows)
 

@@ -91,7 +91,7 @@ class TopicFilter(AdaptiveFilter):
 
     Examples
     --------
-    >>> from samewise.filtering import TopicFilter
+    >>> from samewise import TopicFilter
     >>> cocoa = TopicFilter(theta1=0.3, n_initial=1).fit({"cocoa": "cocoa beans", "gold": "gold"})
     >>> cocoa.observe("Cocoa beans were dear.", "d1")
     [Decision(document='d1', topic='cocoa', score=0.81..., action='ask', answer=None)]
@@ -101,8 +101,7 @@ class TopicFilter(AdaptiveFilter):
 
     A learner that improves with the filter, from the same answers:
 
-    >>> from samewise.learners import GCosLA
-    >>> from samewise.filtering import TextVectors
+    >>> from samewise import GCosLA, TextVectors
     >>> words, learner = TextVectors(256), GCosLA()
     >>> filter = TopicFilter(theta1=0.3, metric=learner, vectorizer=words).fit({"gold": "gold ore"})
     >>> filter.observe("gold and rain", "d1", judge=lambda document, topic: False)[0].answer
@@ -113,7 +112,7 @@ class TopicFilter(AdaptiveFilter):
     One that was fitted to judged documents. θ¹ is on the scale of its similarity, which for SiLA is
     not that of the cosine:
 
-    >>> from samewise.learners import SiLA
+    >>> from samewise import SiLA
     >>> judged = ["gold ore", "an ounce of gold", "rain and snow", "snow and ice"]
     >>> words.fit(judged)
     TextVectors(n_features=256)

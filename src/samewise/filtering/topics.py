@@ -32,6 +32,21 @@ _KNOWN = {*_FIELDS, *_LISTS, "num"}
 class Topic:
     """A topic, or profile: an id, and some sentences on what is relevant.
 
+    Parameters
+    ----------
+    id : str
+        Name of the topic.
+    title : str, default=""
+        A few words.
+    description : str, default=""
+        A sentence.
+    narrative : str, default=""
+        What is relevant and what is not.
+    keywords : tuple of str, default=()
+        Words that belong to the topic.
+    sample : str, default=""
+        A text that is relevant.
+
     Examples
     --------
     >>> Topic("110", title="Diversity in politics", keywords=("parity", "integration")).text
@@ -63,6 +78,16 @@ def read_topics(path: str | os.PathLike[str]) -> list[Topic]:
 
     JSON is a list of objects, or one object with such a list as ``topics``; JSONL one object per
     line. They have ``id`` (or ``num``), and ``text`` or the same fields as in XML.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    list of Topic
+        The topics, in the order of the file.
 
     Raises
     ------

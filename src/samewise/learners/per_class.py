@@ -34,6 +34,11 @@ class PerClass:
         """Write the learner to a file that `samewise.load` reads; see `LMNN.save`, `OASIS.save`.
 
         With mode="binary", save the single learners_ or metrics_.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write. One that exists is replaced, whole or not at all.
         """
         if hasattr(self, "learners_"):
             raise InvalidInputError(
