@@ -10,7 +10,17 @@ import numpy as np
 from demo import text
 from demo.study import FROM_LABELS, FROM_PAIRS, N_NEIGHBORS, Study
 from samewise import plots
-from samewise.report import Report, Section, bullets, code, paragraph, picture, table, write_report
+from samewise.report import (
+    Report,
+    ReportOptions,
+    Section,
+    bullets,
+    code,
+    paragraph,
+    picture,
+    table,
+    write_report,
+)
 
 
 def write(study: Study, path: Path) -> Report:
@@ -23,17 +33,19 @@ def write(study: Study, path: Path) -> Report:
         split.y_train,
         split.X_test,
         split.y_test,
-        title="Learning what “similar” means",
-        about=[
-            "Pairs of handwritten digits arrive one after the other, with the answer “same” or "
-            "“not the same”. A passive–aggressive learner turns them into a Mahalanobis distance "
-            "and a threshold. Beside it, LMNN learns a distance from the labels. Below: what that "
-            "changes on images that neither has seen."
-        ],
-        sections=[_stream(study), _copy(study)],
-        image_shape=(8, 8),
-        n_neighbors=N_NEIGHBORS,
-        command=f"python -m demo --pairs {study.n_pairs}",
+        ReportOptions(
+            title="Learning what “similar” means",
+            about=[
+                "Pairs of handwritten digits arrive one after the other, with the answer “same” or "
+                "“not the same”. A passive–aggressive learner turns them into a Mahalanobis "
+                "distance and a threshold. Beside it, LMNN learns a distance from the labels. "
+                "Below: what that changes on images that neither has seen."
+            ],
+            sections=[_stream(study), _copy(study)],
+            image_shape=(8, 8),
+            n_neighbors=N_NEIGHBORS,
+            command=f"python -m demo --pairs {study.n_pairs}",
+        ),
     )
 
 

@@ -14,7 +14,7 @@ from demo.study import (
     Row,
     Study,
 )
-from samewise.report.words import change, percent
+from samewise.report.sentences import change, percent
 
 COLUMNS = (
     "metric",

@@ -58,9 +58,12 @@ from samewise.learners.online.pola import POLA as POLA
 from samewise.loading import load as load
 from samewise.model import Model as Model
 from samewise.protocols import choose_learner as choose_learner
+from samewise.protocols import compare as compare
 from samewise.protocols import evaluate as evaluate
+from samewise.protocols import fit_model as fit_model
 from samewise.protocols import gain as gain
 from samewise.protocols import tune_C as tune_C
+from samewise.report import ReportOptions as ReportOptions
 from samewise.report import write_report as write_report
 from samewise.search import Index as Index
 from samewise.search import margins as margins
@@ -117,6 +120,7 @@ __all__ = [
     "RBS",
     "RCA",
     "Relief",
+    "ReportOptions",
     "SNN",
     "SRBS",
     "SiLA",
@@ -125,10 +129,12 @@ __all__ = [
     "Triplets",
     "Verifier",
     "choose_learner",
+    "compare",
     "datasets",
     "evaluate",
     "exceptions",
     "filtering",
+    "fit_model",
     "gain",
     "load",
     "margins",

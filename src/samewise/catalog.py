@@ -158,8 +158,8 @@ _OTHERS = {
     ),
     "loading": ("load",),
     "model": ("Model",),
-    "protocols": ("choose_learner", "evaluate", "gain", "tune_C"),
-    "report": ("write_report",),
+    "protocols": ("choose_learner", "compare", "evaluate", "fit_model", "gain", "tune_C"),
+    "report": ("ReportOptions", "write_report"),
     "search": ("Index", "margins"),
     "supervision": ("Pairs", "Triplets"),
 }

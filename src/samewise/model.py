@@ -54,6 +54,8 @@ class Model(Storable):
         With what it was learned.
     seen : array of int64, sorted
         Marks of the rows it was learned from, by which `has_seen` knows them.
+    training : dict
+        How learning went, right after `fit_model`; it is not saved.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class Model(Storable):
     threshold: float | None = None
     versions: dict[str, str] = field(default_factory=dict)
     seen: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    training: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         d = self.form.n_features_in

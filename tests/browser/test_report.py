@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib")
 from sklearn.datasets import load_digits
 
 from samewise import LMNN
-from samewise.report import write_report
+from samewise.report import ReportOptions, write_report
 from tests.browser import chromium
 
 pytestmark = pytest.mark.skipif(chromium.find() is None, reason="no Chromium on this machine")
@@ -42,7 +42,9 @@ def report(tmp_path_factory):
     X, y = load_digits(return_X_y=True)
     path = tmp_path_factory.mktemp("report") / "report.html"
     learner = LMNN().fit(X[:300], y[:300])
-    write_report(path, learner, X[:300], y[:300], X[300:500], y[300:500], image_shape=(8, 8))
+    write_report(
+        path, learner, X[:300], y[:300], X[300:500], y[300:500], ReportOptions(image_shape=(8, 8))
+    )
     return path
 
 

@@ -23,13 +23,13 @@ from sklearn.datasets import load_iris
 
 from samewise import OASIS, load
 from samewise.cli import app as app_module
-from samewise.cli import main, shown
+from samewise.cli import console, main
 from samewise.cli.app import _COMMANDS
 from samewise.filtering import TopicFilter
 from samewise.forms import Bilinear, Mahalanobis
 from samewise.learners import LDA, LMNN
 from samewise.model import Model
-from samewise.protocols import comparison, evaluate, make_learner
+from samewise.protocols import learner_comparison, make_learner, measure
 
 MAIN = [sys.executable, "-c", "from samewise.cli import main; main()"]
 
@@ -48,8 +48,8 @@ def test_fit_writes_what_the_library_learns(call_json, wine):
     expected = make_learner("lda", random_state=0).fit(scaled[seen], y[seen]).metric_
     np.testing.assert_allclose(model.form.matrix, expected.matrix, rtol=1e-6, atol=1e-9)
     parts = scaled[seen], y[seen], scaled[~seen], y[~seen]
-    assert found["measured"]["errors"]["lda"] == evaluate(model.form, *parts).knn_error
-    assert found["measured"]["errors"]["euclidean"] == evaluate(None, *parts).knn_error
+    assert found["measured"]["errors"]["lda"] == measure(model.form, *parts).knn_error
+    assert found["measured"]["errors"]["euclidean"] == measure(None, *parts).knn_error
     assert model.measured == found["measured"] and model.threshold < 0
 
 
@@ -138,7 +138,7 @@ def test_fit_stopped_while_it_measures_keeps_what_was_learned(call, monkeypatch)
     def stop(*work):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("samewise.cli.fit.knn_correct", stop)
+    monkeypatch.setattr("samewise.protocols.fitting.knn_correct", stop)
     text = call("fit", "wine.csv", "--label", "class", "--learner", "lda", code=130).stdout
     assert "stopped before it was measured; samewise evaluate measures it" in text
     model = load("model.sw")
@@ -152,7 +152,7 @@ def test_the_choice_says_which_of_distance_and_cosine_is_better(call, files):
     rows = np.column_stack([length, length]) + rng.normal(scale=0.05, size=(180, 2))
     pd.DataFrame(rows, columns=["a", "b"]).assign(c=length.astype(int)).to_csv("rays.csv")
     text = " ".join(call("fit", "rays.csv", "--label", "c", "--features", "a,b").stdout.split())
-    assert "by cosine (the distance is clearly better, p < 0.001)" in text
+    assert "by cosine (the distance is better, p < 0.001)" in text
 
 
 def test_evaluate_judges_by_rows_the_model_has_not_seen(call, call_json, model):
@@ -247,7 +247,7 @@ def test_inspect(call, call_json, model, wine):
 
 def test_compare(call, call_json, monkeypatch):
     options = ("compare", "wine.csv", "--label", "class", "--learners")
-    monkeypatch.setattr(comparison, "_alone", comparison._learn)
+    monkeypatch.setattr(learner_comparison, "_alone", learner_comparison._learn)
     found = call_json(*options, "lda")
     names = [line["learner"] for line in found["compared"]]
     assert names == ["euclidean", "cosine", "lda"] and found["judged_by"] == 27
@@ -261,16 +261,16 @@ def test_compare_stopped_by_control_c_shows_what_is_known(call, monkeypatch):
     def stop(name, *work):
         if name == "cosine":
             raise KeyboardInterrupt
-        return comparison._learn(name, *work)
+        return learner_comparison._learn(name, *work)
 
-    monkeypatch.setattr(comparison, "_alone", stop)
+    monkeypatch.setattr(learner_comparison, "_alone", stop)
     result = call("compare", "wine.csv", "--label", "class", code=130)
     assert "euclidean" in result.stdout and result.stderr == "error: interrupted\n"
 
     def at_once(*work):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparison, "_alone", at_once)
+    monkeypatch.setattr(learner_comparison, "_alone", at_once)
     result = call("compare", "wine.csv", "--label", "class", code=130)
     assert result.stdout == "" and result.stderr == "error: interrupted\n"
 
@@ -388,7 +388,7 @@ def test_without_the_module_resource(files, command):
 def test_where_the_system_tells_no_memory_nothing_is_shown(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)
     monkeypatch.setattr(Path, "read_text", lambda *_: "")
-    assert comparison._peak() is None
+    assert learner_comparison._peak() is None
 
 
 @pytest.mark.parametrize(
@@ -521,7 +521,7 @@ def test_a_reader_that_has_enough(files, model):
 
 @pytest.mark.parametrize("width", [40, 80])
 def test_tables_in_narrow_terminals_keep_all_numbers(capsys, monkeypatch, width):
-    monkeypatch.setattr(shown, "_console", lambda: Console(width=width))
+    monkeypatch.setattr(console, "_console", lambda: Console(width=width))
     headers = ["", "3-NN error", "SkNN error", "P@1", "P@5", "P@10", "mAP", "verification error"]
     cells = [
         "lmnn (model)",
@@ -533,7 +533,7 @@ def test_tables_in_narrow_terminals_keep_all_numbers(capsys, monkeypatch, width)
         "0.8255",
         "25.15 %",
     ]
-    shown.show_table(headers, [cells])
+    console.show_table(headers, [cells])
     text = capsys.readouterr().out
     assert "…" not in text and all(cell in text for cell in cells)
     assert all(word in text for header in headers for word in header.split())

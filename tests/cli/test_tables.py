@@ -12,8 +12,14 @@ import scipy.sparse as sp
 pytest.importorskip("typer")
 pytest.importorskip("pandas")
 from samewise.cli.exports import write_table
-from samewise.cli.tables import check_classes, read_table
+from samewise.cli.options import Columns
+from samewise.cli.tables import check_classes
+from samewise.cli.tables import read_table as read_columns
 from samewise.exceptions import InvalidInputError
+
+
+def read_table(source, known_label=None, **columns):
+    return read_columns(source, Columns(**columns), known_label)
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "npz", "jsonl"])
@@ -48,11 +54,11 @@ def test_a_data_set_by_its_name(files):
 
 
 def test_columns_are_chosen_dropped_and_named(files):
-    table = read_table("wine.csv", label="class", features=["hue", "alcohol"])
+    table = read_table("wine.csv", label="class", features="hue,alcohol")
     assert table.names == ("hue", "alcohol")
-    table = read_table("wine.csv", label="class", drop=["hue"], id_column="magnesium")
+    table = read_table("wine.csv", label="class", drop="hue", id_column="magnesium")
     assert table.X.shape[1] == 11 and table.shown(0) == "127.0"
-    assert read_table("wine.npz", features=["hue"]).X.shape[1] == 1
+    assert read_table("wine.npz", features="hue").X.shape[1] == 1
     assert read_table("wine.csv", known_label="class").label == "class"
     assert read_table("wine.npz", known_label="class").label == "y"
 
@@ -98,7 +104,7 @@ def test_bad_tables_are_refused_with_a_remedy(files):
     assert "is empty in 1 rows, first in line 3." in bad("a,c\n1,x\n2,\n", label="c")
     assert "no column 'clas'; did you mean 'class'?" in bad("a,class\n1,x\n", label="clas")
     assert "no column 'zzz'; there are: a, class" in bad("a,class\n1,x\n", label="zzz")
-    assert "no column 'q'" in bad("a,c\n1,x\n", label="c", drop=["q"])
+    assert "no column 'q'" in bad("a,c\n1,x\n", label="c", drop="q")
     assert "are all x: one class" in bad("a,c\n1,x\n2,x\n", label="c")
     assert "holds fractions" in bad("a,c\n1,0.5\n2,1.5\n", label="c")
     assert "--label NAME. Its columns: a, c" in bad("a,c\n1,1\n2,2\n")
@@ -143,4 +149,4 @@ def test_bad_archives(files):
     assert "no .npz archive" in bad("nonsense", "t.npz")
     np.savez("t.npz", X=np.eye(2), y=[0, 1])
     with pytest.raises(InvalidInputError, match="names no columns"):
-        read_table("t.npz", drop=["a"])
+        read_table("t.npz", drop="a")

@@ -10,11 +10,11 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Bilinear, Mahalanobis, MultiMetric
 from samewise.protocols import (
     choose_learner,
-    compare,
-    comparison,
+    compare_each,
     hold_out,
     inspect_form,
     knn_correct,
+    learner_comparison,
     make_learner,
     reduction_for,
     tune_learner,
@@ -125,8 +125,10 @@ def test_settings_that_are_refused_are_left_out(labeled):
 def test_compared(labeled, monkeypatch):
     X, y = labeled
     parts = X[:40], y[:40], X[40:], y[40:]
-    monkeypatch.setattr(comparison, "_alone", comparison._learn)
-    first, second, lda, bad = compare(["lda", "pca"], *parts, params={"pca": {"n_components": 99}})
+    monkeypatch.setattr(learner_comparison, "_alone", learner_comparison._learn)
+    first, second, lda, bad = compare_each(
+        ["lda", "pca"], *parts, params={"pca": {"n_components": 99}}
+    )
     assert [first.name, second.name, lda.name, bad.name] == ["euclidean", "cosine", "lda", "pca"]
     expected = knn_correct(make_learner("lda").fit(X[:40], y[:40]).metric_, *parts)
     np.testing.assert_array_equal(lda.correct, expected)
@@ -137,9 +139,9 @@ def test_compared(labeled, monkeypatch):
 
 def test_a_process_of_its_own_has_the_memory_of_its_learner(labeled):
     X, y = labeled
-    work = "lda", {}, X[:40], y[:40], X[40:], y[40:], 3, 0
+    work = "lda", {}, (X[:40], y[:40], X[40:], y[40:]), 3, 0
     ballast = np.ones(2**25)
-    alone, here = comparison._alone(*work), comparison._learn(*work)
+    alone, here = learner_comparison._alone(*work), learner_comparison._learn(*work)
     np.testing.assert_array_equal(alone.correct, here.correct)
     # What this process holds does not count.
     assert 2**24 < alone.memory < here.memory - ballast.nbytes / 2
@@ -147,7 +149,7 @@ def test_a_process_of_its_own_has_the_memory_of_its_learner(labeled):
 
 def test_an_unknown_learner_is_refused_before_any_learns(labeled):
     with pytest.raises(InvalidInputError, match="no learner 'xyz'"):
-        next(compare(["lda", "xyz"], *labeled, *labeled))
+        next(compare_each(["lda", "xyz"], *labeled, *labeled))
 
 
 def test_inspection_of_every_kind_of_form(labeled):

@@ -23,7 +23,7 @@ def files(tmp_path, monkeypatch):
     """rows.csv with a name column and a label column, and a model of its first half."""
     monkeypatch.chdir(tmp_path)
     # Drawing takes most of the time, and has its own tests.
-    monkeypatch.setattr("samewise.report.writing.drawings", lambda subject, measured: [])
+    monkeypatch.setattr("samewise.report.html_report.drawings", lambda subject, measured: [])
     rng = np.random.default_rng(0)
     y = np.arange(80) % 2
     X = rng.normal(size=(80, 4)) * [1.0, 10.0, 1.0, 1.0]
@@ -79,7 +79,8 @@ def test_json_has_the_numbers(files):
 def test_a_saved_learner_shows_its_learning_curve(files, monkeypatch):
     shown = []
     monkeypatch.setattr(
-        "samewise.report.writing.drawings", lambda subject, measured: shown.append(subject) or []
+        "samewise.report.html_report.drawings",
+        lambda subject, measured: shown.append(subject) or [],
     )
     call("learner.sw", "rows.csv", "--label", "kind", "--drop", "name")
     assert shown[0].learners["PassiveAggressive (model)"].n_seen_ > 0

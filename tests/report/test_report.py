@@ -20,10 +20,19 @@ from sklearn.datasets import load_digits
 from samewise import LMNN, Bilinear, Mahalanobis, MultiMetricLMNN, PassiveAggressive, SiLA
 from samewise.exceptions import InvalidInputError
 from samewise.plots import projection
-from samewise.protocols import evaluate, gain
-from samewise.report import Section, bullets, code, paragraph, picture, table, write_report
+from samewise.protocols import gain, measure
+from samewise.report import (
+    ReportOptions,
+    Section,
+    bullets,
+    code,
+    paragraph,
+    picture,
+    table,
+    write_report,
+)
 from samewise.report.cases import most_changed
-from samewise.report.words import percent, retrieval_test
+from samewise.report.sentences import percent, retrieval_test
 
 VOID = {"meta", "link", "img", "br", "hr", "use", "path", "image"}
 
@@ -63,7 +72,7 @@ def read(path):
 @pytest.fixture
 def without_pictures(monkeypatch):
     """For tests of the rest: drawing takes most of the time."""
-    monkeypatch.setattr("samewise.report.writing.drawings", lambda *args: [])
+    monkeypatch.setattr("samewise.report.html_report.drawings", lambda *args: [])
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +92,7 @@ def learner(split):
 @pytest.fixture(scope="module")
 def plain(split, learner, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    report = write_report(path, learner, *split, command="samewise report a & b")
+    report = write_report(path, learner, *split, ReportOptions(command="samewise report a & b"))
     return report, read(path)
 
 
@@ -93,7 +102,9 @@ def pictured(tmp_path_factory):
     split = X[:150] / 16, y[:150], X[150:250] / 16, y[150:250]
     online = PassiveAggressive("pa1", 0.01, random_state=0).fit(*split[:2])
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(path, {"online": online, "form": online.metric_}, *split, image_shape=(8, 8))
+    write_report(
+        path, {"online": online, "form": online.metric_}, *split, ReportOptions(image_shape=(8, 8))
+    )
     return read(path)
 
 
@@ -138,14 +149,14 @@ def test_numbers_are_those_of_the_evaluation(plain, split, learner):
     report, html = plain
     before, _, after = report.measured
     assert [m.name for m in report.measured] == ["Euclidean", "cosine", "LMNN"]
-    again = evaluate(learner.metric_, *split, name="LMNN")
+    again = measure(learner.metric_, *split, name="LMNN")
     assert after.knn_error == again.knn_error
     assert after.verification_error == again.verification_error
     assert [(g.before, g.after) for g in report.gains] == [
         ("Euclidean", "LMNN"),
         ("cosine", "LMNN"),
     ]
-    test = gain(evaluate(None, *split), again)
+    test = gain(measure(None, *split), again)
     assert (report.gains[0].mark, report.gains[0].p_value) == (test.mark, test.p_value)
     lines = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', html)
     cells = {name: re.sub(r"</?strong>", "", rest) for name, rest in lines}
@@ -228,24 +239,26 @@ def test_every_text_is_escaped(split, learner, tmp_path):
         labels[y],
         X_test,
         labels[y_test],
-        title=evil,
-        about=[evil],
-        sections=[
-            Section(
-                evil,
-                [
-                    paragraph(evil),
-                    bullets([evil]),
-                    code(evil),
-                    table([evil], [[evil]], caption=evil),
-                    picture(lambda ax: ax.plot([1, 2]), alt=evil, caption=evil),
-                ],
-            )
-        ],
-        ids=([evil] * 60, [evil] * 60),
-        feature_names=[evil] * 6,
-        parameters={evil: evil},
-        command=evil,
+        ReportOptions(
+            title=evil,
+            about=[evil],
+            sections=[
+                Section(
+                    evil,
+                    [
+                        paragraph(evil),
+                        bullets([evil]),
+                        code(evil),
+                        table([evil], [[evil]], caption=evil),
+                        picture(lambda ax: ax.plot([1, 2]), alt=evil, caption=evil),
+                    ],
+                )
+            ],
+            ids=([evil] * 60, [evil] * 60),
+            feature_names=[evil] * 6,
+            parameters={evil: evil},
+            command=evil,
+        ),
     )
     html = read(path)
     assert "<script" not in html and "<b>" not in html
@@ -290,7 +303,8 @@ def test_rows_are_shown_as_they_were_before_scaling(split, learner, tmp_path):
     X, y, X_test, y_test = split
     path = tmp_path / "report.html"
     shown = 1000 + np.round(X), 1000 + np.round(X_test)
-    write_report(path, learner, X, y, X_test, y_test, shown=shown, feature_names=list("abcdef"))
+    options = ReportOptions(shown=shown, feature_names=list("abcdef"))
+    write_report(path, learner, X, y, X_test, y_test, options)
     cases = "".join(re.findall(r"<article.*?</article>", read(path), flags=re.DOTALL))
     cells = re.findall(r"<td>(.*?)</td>", cases)
     assert cells and all(990 <= int(cell) <= 1010 for cell in cells)
@@ -305,9 +319,15 @@ def test_rows_are_shown_as_they_were_before_scaling(split, learner, tmp_path):
         ({"learned": LMNN()}, "a Form, or a fitted learner with a metric_. Got LMNN"),
         ({"y": [0, 1]}, "y must have one label for each of the 60 rows of X"),
         ({"X_test": np.full((60, 6), np.nan)}, "X_test contains NaN"),
-        ({"feature_names": ["a"]}, "feature_names must name the 6 features. Got 1"),
-        ({"image_shape": (2, 2)}, "image_shape must be .* with 6 values"),
-        ({"ids": (["a"], ["b"])}, "an entry for each example. Got 60 rows and 1 ids"),
+        (
+            {"options": ReportOptions(feature_names=["a"])},
+            "feature_names must name the 6 features. Got 1",
+        ),
+        ({"options": ReportOptions(image_shape=(2, 2))}, "image_shape must be .* with 6 values"),
+        (
+            {"options": ReportOptions(ids=(["a"], ["b"]))},
+            "an entry for each example. Got 60 rows and 1 ids",
+        ),
     ],
 )
 @pytest.mark.usefixtures("without_pictures")

@@ -115,7 +115,7 @@ def test_docstrings_of_public_names(module, text, returns, found):
     [
         (">>> from samewise import POLA", []),
         (">>> from samewise.scores import roc", []),
-        (">>> from samewise.scores.pairs import roc", ["SW03"]),
+        (">>> from samewise.scores.verification import roc", ["SW03"]),
         (">>> from samewise.forms import Mahalanobis", ["SW03"]),
     ],
 )

@@ -20,8 +20,7 @@ _COMMANDS = {
     "evaluate": (
         "evaluate",
         "evaluate_model",
-        "Measure a model against the Euclidean distance and the cosine, and say if the gain is "
-        "real.",
+        "Measure a model against the Euclidean distance and the cosine, and say what it gains.",
     ),
     "compare": (
         "compare",

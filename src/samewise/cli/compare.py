@@ -7,38 +7,34 @@ from typing import Annotated, Any
 
 import typer
 
-from samewise.cli.errors import one_sentence
+from samewise.cli.console import percent, print_json, say, show_table, working
 from samewise.cli.options import (
+    Columns,
     Data,
-    Debug,
-    Drop,
-    Features,
-    Id,
     Json,
-    Label,
+    Neighbors,
     Seed,
-    VectorField,
     check_neighbors,
+    command,
     listed,
 )
-from samewise.cli.shown import percent, print_json, say, show_table, working
 from samewise.cli.tables import check_classes, read_table
-from samewise.model import standardized
-from samewise.protocols import Compared, compare, hold_out, standardization
+from samewise.protocols import Compared, Comparison, compare, hold_out
 
 __all__ = ["compare_learners"]
 
 
+@command()
 def compare_learners(
     data: Data,
-    label: Label = None,
+    columns: Columns,
     learners: Annotated[
         str, typer.Option(help="Names of learners, separated by commas.")
     ] = "lda,lmnn,gcosla",
     part: Annotated[
         float, typer.Option("--test-part", min=0.01, max=0.9, help="Part of the rows to judge by.")
     ] = 0.3,
-    neighbors: Annotated[int, typer.Option("-k", min=1, help="Neighbors that decide.")] = 3,
+    neighbors: Neighbors = 3,
     scale: Annotated[
         bool,
         typer.Option(
@@ -47,12 +43,7 @@ def compare_learners(
         ),
     ] = True,
     seed: Seed = 0,
-    features: Features = None,
-    drop: Drop = None,
-    id_column: Id = None,
-    vector_field: VectorField = "vector",
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Compare learners by k-NN error on a test part, with significance, time and memory.
 
@@ -61,103 +52,73 @@ def compare_learners(
 
     Example: samewise compare wine.csv --label class --learners lmnn,nca,sila
     """
-    with one_sentence(debug, as_json, "interrupted"):
-        table = read_table(
-            data,
-            label=label,
-            features=listed(features),
-            drop=listed(drop),
-            id_column=id_column,
-            vector_field=vector_field,
+    table = read_table(data, columns)
+    y = check_classes(table)
+    held = hold_out(y, part, seed) if table.train is None else ~table.train
+    check_neighbors(neighbors, int((~held).sum()))
+    with working("euclidean") as show:
+        found = compare(
+            table.X,
+            y,
+            listed(learners),
+            test=held,
+            scale=scale,
+            n_neighbors=neighbors,
+            random_state=seed,
+            watch=show,
         )
-        y = check_classes(table)
-        held = hold_out(y, part, seed) if table.train is None else ~table.train
-        check_neighbors(neighbors, int((~held).sum()))
-        scaling = standardization(table.X[~held], y[~held]) if scale else None
-        X = table.X if scaling is None else standardized(table.X, *scaling)
-        names = listed(learners)
-        found: list[Compared] = []
-        interrupted = False
-        runs = compare(
-            names, X[~held], y[~held], X[held], y[held], n_neighbors=neighbors, random_state=seed
-        )
-        try:
-            with working("euclidean") as show:
-                for line in runs:
-                    found.append(line)
-                    done = len(found)
-                    show(f"{done} done, last {line.name}: {percent(line.error)}")
-        except KeyboardInterrupt:
-            interrupted = True
-        content = {
-            "learned_from": int((~held).sum()),
-            "judged_by": int(held.sum()),
-            "standardized": scaling is not None,
-            "compared": [_entry(line) for line in found],
-        }
-        if as_json:
-            print_json(content)
-        elif found:
-            _show(content, neighbors)
-        if interrupted:
-            raise KeyboardInterrupt
+    if as_json:
+        print_json(_content(found))
+    elif found.lines:
+        _show(found, neighbors)
+    if found.interrupted:
+        raise KeyboardInterrupt
 
 
-def _entry(line: Compared) -> dict[str, Any]:
-    entry = {
-        "learner": line.name,
-        "error": line.error,
-        "against": line.marks,
-        "seconds": line.seconds,
-        "peak_memory_bytes": line.memory,
+def _content(found: Comparison) -> dict[str, Any]:
+    return {
+        "learned_from": found.n_learned,
+        "judged_by": found.n_judged,
+        "standardized": found.standardized,
+        "compared": [
+            {
+                "learner": line.name,
+                "error": line.error,
+                "against": line.marks,
+                "seconds": line.seconds,
+                "peak_memory_bytes": line.memory,
+            }
+            | ({"refused": line.refused} if line.refused else {})
+            for line in found.lines
+        ],
     }
-    return entry | ({"refused": line.refused} if line.refused else {})
 
 
-def _show(content: dict[str, Any], neighbors: int) -> None:
-    standard = ", standardized" if content["standardized"] else ""
+def _show(found: Comparison, neighbors: int) -> None:
+    standard = ", standardized" if found.standardized else ""
     title = (
-        f"{neighbors}-NN error on {content['judged_by']:,} rows; learned from "
-        f"{content['learned_from']:,}{standard}"
+        f"{neighbors}-NN error on {found.n_judged:,} rows; learned from {found.n_learned:,}"
+        f"{standard}"
     )
-    rows = []
-    for line in content["compared"]:
-        marks = line["against"]
-        seconds, memory = line["seconds"], line["peak_memory_bytes"]
-        rows.append(
-            [
-                line["learner"],
-                percent(line["error"]) or "refused",
-                marks.get("euclidean", ""),
-                marks.get("cosine", ""),
-                "" if math.isnan(seconds) else f"{seconds:.2f}",
-                "" if memory is None else f"{memory / 2**20:,.0f}",
-            ]
-        )
-    show_table(["learner", "error", "vs euclidean", "vs cosine", "seconds", "MiB"], rows, title)
+    headers = ["learner", "error", "vs euclidean", "vs cosine", "seconds", "MiB"]
+    show_table(headers, [_cells(line) for line in found.lines], title)
     say(
-        "≫ and > : better by the s-test at 1 % and 5 %; ≪ and < : worse; not adjusted for the "
-        "number of learners. Seconds are those of learning; MiB the most its process held at once, "
-        "with data and libraries."
+        "≫ and > : better by the s-test at 1 % and 5 %; ≪ and < : worse; = : no difference shown; "
+        "not adjusted for the number of learners. Seconds are those of learning; MiB the most its "
+        "process held at once, with data and libraries."
     )
-    for line in content["compared"]:
-        if "refused" in line:
-            say(f"{line['learner']} refused: {line['refused']}")
-    say(_best(content["compared"]))
+    for line in found.lines:
+        if line.refused:
+            say(f"{line.name} refused: {line.refused}")
+    say(found.best())
 
 
-def _best(lines: list[dict[str, Any]]) -> str:
-    learned = [n for n in lines if n["learner"] not in ("euclidean", "cosine")]
-    plain = [n for n in lines if n["learner"] in ("euclidean", "cosine")]
-    sound = [n for n in learned if not math.isnan(n["error"])]
-    if not sound or not plain:
-        return "There is nothing to compare yet."
-    best, base = min(sound, key=lambda n: n["error"]), min(plain, key=lambda n: n["error"])
-    mark = best["against"].get(base["learner"], "=")
-    if mark in ("≫", ">"):
-        return f"Best: {best['learner']}, better than {base['learner']} ({mark})."
-    if best["error"] < base["error"]:
-        return (
-            f"Best: {best['learner']}, but the gain over {base['learner']} may be chance ({mark})."
-        )
-    return f"No learner errs less than {base['learner']} here ({best['learner']} {mark})."
+def _cells(line: Compared) -> list[str]:
+    return [
+        line.name,
+        percent(line.error) or "refused",
+        line.marks.get("euclidean", ""),
+        line.marks.get("cosine", ""),
+        "" if math.isnan(line.seconds) else f"{line.seconds:.2f}",
+        "" if line.memory is None else f"{line.memory / 2**20:,.0f}",
+    ]

@@ -8,10 +8,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from samewise.cli.errors import one_sentence
+from samewise.cli.console import print_json, say, working
 from samewise.cli.exports import check_ending, check_output, write_table
-from samewise.cli.options import Debug, Json
-from samewise.cli.shown import print_json, say, working
+from samewise.cli.options import Columns, Json, command
 from samewise.cli.tables import read_table
 from samewise.datasets import available, fetch
 from samewise.datasets.store import OPENML, VARIABLE, directory
@@ -20,6 +19,7 @@ from samewise.exceptions import InvalidInputError
 __all__ = ["list_datasets"]
 
 
+@command()
 def list_datasets(
     name: Annotated[
         str | None, typer.Argument(help="A data set to describe or export; or the word fetch.")
@@ -31,7 +31,6 @@ def list_datasets(
         str | None, typer.Option(help="Export it: CSV, Parquet, NPZ or JSON lines.")
     ] = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """List the data sets that can be named as DATA; describe, export or fetch one.
 
@@ -39,21 +38,20 @@ def list_datasets(
 
     Example: samewise datasets fetch wine
     """
-    with one_sentence(debug, as_json, "interrupted"):
-        if name == "fetch":
-            if fetched is None:
-                raise InvalidInputError(f"Name the data set to fetch: {', '.join(OPENML)}.")
-            with working(f"fetching {fetched} from OpenML"):
-                fetch(fetched)
-            name = fetched
-        elif fetched is not None:
-            raise InvalidInputError(f"One data set at a time: {name} or {fetched}.")
-        if name is not None:
-            _one(name, out, as_json)
-        elif out is not None:
-            raise InvalidInputError("--out needs the name of a data set to export.")
-        else:
-            _list(as_json)
+    if name == "fetch":
+        if fetched is None:
+            raise InvalidInputError(f"Name the data set to fetch: {', '.join(OPENML)}.")
+        with working(f"fetching {fetched} from OpenML"):
+            fetch(fetched)
+        name = fetched
+    elif fetched is not None:
+        raise InvalidInputError(f"One data set at a time: {name} or {fetched}.")
+    if name is not None:
+        _one(name, out, as_json)
+    elif out is not None:
+        raise InvalidInputError("--out needs the name of a data set to export.")
+    else:
+        _list(as_json)
 
 
 def _list(as_json: bool) -> None:
@@ -86,7 +84,7 @@ def _one(name: str, out: str | None, as_json: bool) -> None:
         from samewise.datasets import load
 
         load(name)
-    table = read_table(name)
+    table = read_table(name, Columns())
     assert table.y is not None
     content = {
         "name": name,

@@ -6,48 +6,46 @@ from typing import Annotated, Any
 
 import typer
 
-from samewise.cli.errors import one_sentence
-from samewise.cli.options import Debug, Json, ModelFile, open_model
-from samewise.cli.shown import number, percent, print_json, say, show_table
+from samewise.cli.console import number, percent, print_json, say, show_table
+from samewise.cli.options import Json, ModelFile, command, open_model
 from samewise.protocols import inspect_form
 
 __all__ = ["inspect_model"]
 
 
+@command()
 def inspect_model(
     model_file: ModelFile,
     top: Annotated[int, typer.Option(min=1, help="How many features and pairs.")] = 10,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Show what a model holds: its spectrum, its weights, its threshold, how it was learned.
 
     Example: samewise inspect wine.sw
     """
-    with one_sentence(debug, as_json, "interrupted"):
-        model = open_model(model_file)
-        found = inspect_form(model.form, model.feature_names, top=top)
-        content: dict[str, Any] = {
-            "form": repr(model.form),
-            "learner": model.learner,
-            "params": model.params,
-            "label": model.label,
-            "features": model.form.n_features_in,
-            "standardized": model.mean is not None,
-            "rows_learned_from": len(model.seen),
-            "threshold": model.threshold,
-            "rank": found.rank,
-            "directions_for_90_percent": found.n_for_90,
-            "spectrum": found.spectrum.tolist(),
-            "top_features": [{"name": n, "weight": w} for n, w in found.features],
-            "top_pairs": [{"names": [a, b], "weight": w} for a, b, w in found.feature_pairs],
-            "measured": model.measured,
-            "versions": model.versions,
-        }
-        if as_json:
-            print_json(content)
-        else:
-            _show(content, top)
+    model = open_model(model_file)
+    found = inspect_form(model.form, model.feature_names, top=top)
+    content: dict[str, Any] = {
+        "form": repr(model.form),
+        "learner": model.learner,
+        "params": model.params,
+        "label": model.label,
+        "features": model.form.n_features_in,
+        "standardized": model.mean is not None,
+        "rows_learned_from": len(model.seen),
+        "threshold": model.threshold,
+        "rank": found.rank,
+        "directions_for_90_percent": found.n_for_90,
+        "spectrum": found.spectrum.tolist(),
+        "top_features": [{"name": n, "weight": w} for n, w in found.features],
+        "top_pairs": [{"names": [a, b], "weight": w} for a, b, w in found.feature_pairs],
+        "measured": model.measured,
+        "versions": model.versions,
+    }
+    if as_json:
+        print_json(content)
+    else:
+        _show(content, top)
 
 
 def _show(content: dict[str, Any], top: int) -> None:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from samewise.cli.errors import one_sentence
 from samewise.exceptions import FileFormatError, InvalidInputError
-from samewise.forms import Form
 from samewise.loading import load
 from samewise.model import Model
+from samewise.protocols.model_evaluation import as_model
 
 __all__ = [
+    "Columns",
     "Data",
     "Debug",
-    "Drop",
-    "Features",
-    "Id",
     "Json",
-    "Label",
     "ModelFile",
+    "Neighbors",
     "Seed",
-    "VectorField",
+    "Test",
     "check_neighbors",
+    "command",
     "listed",
     "open_model",
     "parsed_params",
@@ -43,16 +47,75 @@ ModelFile = Annotated[
     Path,
     typer.Argument(help="What samewise fit wrote, or a saved form or learner.", metavar="MODEL"),
 ]
-Label = Annotated[str | None, typer.Option(help="Column or field with the labels.")]
-Features = Annotated[
-    str | None, typer.Option(help="Columns to use, separated by commas; all others by default.")
+Test = Annotated[
+    str | None,
+    typer.Option(help="Rows to judge by; DATA are then the rows they are compared with."),
 ]
-Drop = Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")]
-Id = Annotated[str | None, typer.Option("--id", help="Column that names the rows.")]
-VectorField = Annotated[str, typer.Option(help="For JSON lines: the field with the vector.")]
-Seed = Annotated[int, typer.Option(help="For every draw: splits, pairs, learners.")]
+Neighbors = Annotated[int, typer.Option("-k", min=1, help="Neighbors that decide.")]
+Seed = Annotated[int, typer.Option(help="For splits, pairs and learners.")]
 Json = Annotated[bool, typer.Option("--json", help="Results and errors as JSON.")]
 Debug = Annotated[bool, typer.Option(help="Show the traceback of an error.")]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of DATA hold what."""
+
+    label: Annotated[str | None, typer.Option(help="Column or field with the labels.")] = None
+    features: Annotated[
+        str | None, typer.Option(help="Columns to use, separated by commas; all others by default.")
+    ] = None
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = (
+        None
+    )
+    id_column: Annotated[str | None, typer.Option("--id", help="Column that names the rows.")] = (
+        None
+    )
+    vector_field: Annotated[
+        str, typer.Option(help="For JSON lines: the field with the vector.")
+    ] = "vector"
+
+
+def command(
+    interrupted: str = "interrupted",
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function a command, whose errors are one sentence.
+
+    It gets the option --debug, and the options of `Columns` in place of a parameter `columns`.
+
+    Parameters
+    ----------
+    interrupted : str, default="interrupted"
+        What to say after Ctrl-C.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        own = dict(signature(function, eval_str=True).parameters)
+        shared = {} if own.pop("columns", None) is None else _parameters(Columns)
+
+        @wraps(function)
+        def run(debug: bool, **given: Any) -> None:
+            with one_sentence(debug, given["as_json"], interrupted):
+                if shared:
+                    given["columns"] = Columns(**{name: given.pop(name) for name in shared})
+                function(**given)
+
+        debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
+        parameters = {**own, **shared, "debug": debug}
+        # By name only: options without defaults may then follow others.
+        run.__signature__ = Signature(  # type: ignore[attr-defined]
+            [p.replace(kind=Parameter.KEYWORD_ONLY) for p in parameters.values()]
+        )
+        run.__annotations__ = {name: p.annotation for name, p in parameters.items()}
+        return run
+
+    return decorate
+
+
+def _parameters(options: type) -> dict[str, Parameter]:
+    hints = get_type_hints(options, include_extras=True)
+    found = signature(options).parameters
+    return {name: p.replace(annotation=hints[name]) for name, p in found.items()}
 
 
 def listed(names: str | None) -> list[str]:
@@ -68,7 +131,7 @@ def parsed_params(text: str | None) -> dict[str, Any]:
         try:
             found: dict[str, Any] = json.loads(text)
         except ValueError as error:
-            raise InvalidInputError(f"--params is no JSON object: {error}") from error
+            raise InvalidInputError(f"--params is no JSON object: {error}.") from error
         return found
     params = {}
     for part in listed(text):
@@ -117,15 +180,10 @@ def check_neighbors(k: int, n_rows: int) -> None:
 def open_model(path: Path) -> Model:
     """A model, or a form or learner made into one without names and scaling."""
     found = read_saved(path)
-    if isinstance(found, Model):
-        return found
-    if isinstance(found, Form):
-        return Model(found)
-    form = getattr(found, "metric_", None)
-    if not isinstance(form, Form):
+    try:
+        return as_model(found)
+    except InvalidInputError as error:
         raise InvalidInputError(
             f"{path} holds a {type(found).__name__}, which has no metric; give what samewise fit "
             "wrote, or a saved form or learner."
-        )
-    threshold = getattr(found, "closeness_threshold_", None)
-    return Model(form, learner=type(found).__name__, threshold=threshold)
+        ) from error

@@ -10,21 +10,8 @@ import typer
 from numpy.typing import NDArray
 
 from samewise._typing import Matrix
-from samewise.cli.errors import one_sentence
-from samewise.cli.options import (
-    Data,
-    Debug,
-    Drop,
-    Features,
-    Id,
-    Json,
-    Label,
-    ModelFile,
-    VectorField,
-    listed,
-    open_model,
-)
-from samewise.cli.shown import number, print_json, say, show_table, working
+from samewise.cli.console import number, print_json, say, show_table, working
+from samewise.cli.options import Columns, Data, Json, ModelFile, command, open_model
 from samewise.cli.tables import Table, read_table
 from samewise.exceptions import InvalidInputError
 from samewise.learners import Cosine
@@ -34,9 +21,11 @@ from samewise.search import Index
 __all__ = ["search"]
 
 
+@command()
 def search(
     model_file: ModelFile,
     data: Data,
+    columns: Columns,
     row: Annotated[
         int | None, typer.Option(min=0, help="Number of the row to search for, from 0.")
     ] = None,
@@ -44,46 +33,31 @@ def search(
         str | None, typer.Option(help='Numbers to search for: "5.1, 3.5, 1.4, 0.2".')
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many neighbors.")] = 5,
-    label: Label = None,
-    features: Features = None,
-    drop: Drop = None,
-    id_column: Id = None,
-    vector_field: VectorField = "vector",
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Show the nearest rows of DATA to one row or vector, before and after learning.
 
     Example: samewise search wine.sw wine.csv --row 17 -k 5
     """
-    with one_sentence(debug, as_json, "interrupted"):
-        if (row is None) == (vector is None):
-            raise InvalidInputError("Say what to search for: either --row or --vector.")
-        model = open_model(model_file)
-        with working("searching"):
-            table = read_table(
-                data,
-                label=label,
-                known_label=model.label,
-                features=listed(features),
-                drop=listed(drop),
-                id_column=id_column,
-                vector_field=vector_field,
+    if (row is None) == (vector is None):
+        raise InvalidInputError("Say what to search for: either --row or --vector.")
+    model = open_model(model_file)
+    with working("searching"):
+        table = read_table(data, columns, model.label)
+        X = model.prepare(table.X, table.names)
+        if row is not None and row >= X.shape[0]:
+            raise InvalidInputError(
+                f"{table.source} has {X.shape[0]} rows, counted from 0; there is no row {row}."
             )
-            X = model.prepare(table.X, table.names)
-            if row is not None and row >= X.shape[0]:
-                raise InvalidInputError(
-                    f"{table.source} has {X.shape[0]} rows, counted from 0; there is no row {row}."
-                )
-            query = X[[row]] if vector is None else model.prepare([_numbers(vector)])
-            before, found = _neighbors(model, table, X, query, row, k)
-        content: dict[str, Any] = {"before": before, "found": found}
-        if row is not None:
-            content = {"row": table.shown(row), "label": _label(table, row), **content}
-        if as_json:
-            print_json(content)
-        else:
-            _show(content, model)
+        query = X[[row]] if vector is None else model.prepare([_numbers(vector)])
+        before, found = _neighbors(model, table, X, query, row, k)
+    content: dict[str, Any] = {"before": before, "found": found}
+    if row is not None:
+        content = {"row": table.shown(row), "label": _label(table, row), **content}
+    if as_json:
+        print_json(content)
+    else:
+        _show(content, model)
 
 
 def _neighbors(

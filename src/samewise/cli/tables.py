@@ -7,7 +7,7 @@ import io
 import json
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from samewise import datasets
 from samewise._typing import Matrix
+from samewise.cli.options import Columns, listed
 from samewise.exceptions import InvalidInputError
 
 __all__ = ["Table", "check_classes", "read_table"]
@@ -60,16 +61,7 @@ class Table:
         return str(row) if self.ids is None else str(self.ids[row])
 
 
-def read_table(
-    source: str,
-    *,
-    label: str | None = None,
-    known_label: str | None = None,
-    features: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    id_column: str | None = None,
-    vector_field: str = "vector",
-) -> Table:
+def read_table(source: str, columns: Columns, known_label: str | None = None) -> Table:
     """Read DATA.
 
     Parameters
@@ -77,32 +69,21 @@ def read_table(
     source : str
         A file by its ending, "-" for CSV or JSON lines from standard input, or the name of a data
         set of `samewise.datasets`.
-    label : str, optional
-        Column or field with the labels.
-    known_label : str, optional
-        The one a model was learned with: taken if it is there, and missed by nobody.
-    features : sequence of str
-        Columns to use; all others unless given.
-    drop : sequence of str
-        Columns to leave out.
-    id_column : str, optional
-        Column that names the rows.
-    vector_field : str
-        For JSON lines.
+    columns : Columns
+        Which columns hold what.
+    known_label : str, default=None
+        The label that a model was learned with: used if it is there and no other is named.
+
+    Returns
+    -------
+    Table
+        The rows.
     """
     name = "standard input" if source == "-" else source
-    wanted = _Wanted(name, label, known_label, tuple(features), tuple(drop), id_column)
-    if source == "-":
-        try:
-            text = sys.stdin.read()
-        except UnicodeDecodeError as error:
-            raise _not_utf8(name, error) from error
-        if not text.strip():
-            raise InvalidInputError("Standard input is empty; CSV or JSON lines were expected.")
-        if text.lstrip().startswith("{"):
-            return _from_lines(text, wanted, vector_field)
-        return _from_frame(_csv(io.StringIO(text), "standard input", ","), wanted, 2)
+    wanted = _Wanted(name, columns, known_label)
     path = Path(source)
+    if source == "-":
+        return _from_stdin(wanted)
     # A folder that happens to have the name of a data set holds no rows.
     if not path.exists() or (path.is_dir() and source in datasets.available()):
         return _from_dataset(wanted)
@@ -112,18 +93,14 @@ def read_table(
     if kind == ".npz":
         return _from_npz(path, wanted)
     if kind in (".jsonl", ".ndjson"):
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise _not_utf8(source, error) from error
-        return _from_lines(text, wanted, vector_field)
+        return _from_lines(_text_of(lambda: path.read_text(encoding="utf-8"), source), wanted)
     if kind == ".parquet":
         try:
             return _from_frame(pd.read_parquet(path), wanted, 0)
         except (OSError, ValueError) as error:
             if isinstance(error, InvalidInputError):
                 raise
-            raise InvalidInputError(f"{source} cannot be read as Parquet: {error}") from error
+            raise InvalidInputError(f"{source} cannot be read as Parquet: {error}.") from error
     if kind in (".csv", ".tsv"):
         return _from_frame(_csv(path, source, "\t" if kind == ".tsv" else ","), wanted, 2)
     raise InvalidInputError(
@@ -137,23 +114,26 @@ class _Wanted:
     """What to take from a source."""
 
     source: str
-    label: str | None
-    known_label: str | None
-    features: tuple[str, ...]
-    drop: tuple[str, ...]
-    id_column: str | None
+    columns: Columns
+    known_label: str | None = None
 
     def label_among(self, names: Sequence[str]) -> str | None:
-        if self.label is not None:
-            self.check([self.label], names)
-            return self.label
+        if self.columns.label is not None:
+            self.check([self.columns.label], names)
+            return self.columns.label
         return self.known_label if self.known_label in names else None
 
-    def features_among(self, names: Sequence[str], label: str | None) -> list[str]:
-        id_column = [] if self.id_column is None else [self.id_column]
-        self.check([*self.features, *self.drop, *id_column], names)
-        left_out = {label, *self.drop, *id_column}
-        return [name for name in (self.features or names) if name not in left_out]
+    def features_among(self, names: Sequence[str], *others: str | None) -> list[str]:
+        """Columns of features, without those for another use."""
+        features, drop = listed(self.columns.features), listed(self.columns.drop)
+        self.check([*features, *drop], names)
+        return [name for name in (features or names) if name not in (*others, *drop)]
+
+    def ids_among(self, names: Sequence[str]) -> str | None:
+        """The column that names the rows."""
+        if self.columns.id_column is not None:
+            self.check([self.columns.id_column], names)
+        return self.columns.id_column
 
     def check(self, wanted: Sequence[str], names: Sequence[str]) -> None:
         for name in wanted:
@@ -162,6 +142,22 @@ class _Wanted:
                 some = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
                 hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {some}."
                 raise InvalidInputError(f"{self.source} has no column {name!r}{hint}")
+
+
+def _text_of(read: Callable[[], str], source: str) -> str:
+    try:
+        return read()
+    except UnicodeDecodeError as error:
+        raise _not_utf8(source, error) from error
+
+
+def _from_stdin(wanted: _Wanted) -> Table:
+    text = _text_of(sys.stdin.read, wanted.source)
+    if not text.strip():
+        raise InvalidInputError("Standard input is empty; CSV or JSON lines were expected.")
+    if text.lstrip().startswith("{"):
+        return _from_lines(text, wanted)
+    return _from_frame(_csv(io.StringIO(text), wanted.source, ","), wanted, 2)
 
 
 def _csv(file: Any, source: str, separator: str) -> pd.DataFrame:
@@ -175,7 +171,7 @@ def _csv(file: Any, source: str, separator: str) -> pd.DataFrame:
     except UnicodeDecodeError as error:
         raise _not_utf8(source, error) from error
     except ValueError as error:
-        raise InvalidInputError(f"{source} cannot be read as CSV: {error}") from error
+        raise InvalidInputError(f"{source} cannot be read as CSV: {error}.") from error
 
 
 def _not_utf8(source: str, error: UnicodeDecodeError) -> InvalidInputError:
@@ -190,22 +186,17 @@ def _from_frame(frame: pd.DataFrame, wanted: _Wanted, first: int) -> Table:
         raise InvalidInputError(f"{wanted.source} has no rows below the names of its columns.")
     frame.columns = [str(name) for name in frame.columns]
     names = list(frame.columns)
-    label = wanted.label_among(names)
-    used = wanted.features_among(names, label)
+    label, id_column = wanted.label_among(names), wanted.ids_among(names)
+    used = wanted.features_among(names, label, id_column)
     if not used:
         raise InvalidInputError(f"{wanted.source} has no columns of features besides the label.")
     where = "line" if first else "row"
     values = [_numbers(frame[name], name, wanted.source, where, first) for name in used]
-    y = (
-        None
-        if label is None
-        else _labels(frame[label].to_numpy(), label, wanted.source, where, first)
-    )
-    ids = (
-        None
-        if wanted.id_column is None
-        else frame[wanted.id_column].astype(str).to_numpy(dtype=str)
-    )
+    y = ids = None
+    if label is not None:
+        y = _labels(frame[label].to_numpy(), label, wanted.source, where, first)
+    if id_column is not None:
+        ids = frame[id_column].astype(str).to_numpy(dtype=str)
     return Table(wanted.source, np.column_stack(values), tuple(used), y, label, ids)
 
 
@@ -252,7 +243,8 @@ def _labels(
     return values if values.dtype.kind in "iub" else np.array([str(v) for v in values])
 
 
-def _from_lines(text: str, wanted: _Wanted, vector_field: str) -> Table:
+def _from_lines(text: str, wanted: _Wanted) -> Table:
+    vector_field = wanted.columns.vector_field
     entries, at = [], []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -281,9 +273,8 @@ def _from_lines(text: str, wanted: _Wanted, vector_field: str) -> Table:
     y = ids = None
     if label is not None:
         y = _labels(pd.Series([e.get(label) for e in entries]).to_numpy(), label, wanted.source)
-    id_field = wanted.id_column if wanted.id_column is not None or "id" not in entries[0] else "id"
+    id_field = wanted.ids_among(fields_of_first) or ("id" if "id" in entries[0] else None)
     if id_field is not None:
-        wanted.check([id_field], fields_of_first)
         ids = np.array([str(entry.get(id_field)) for entry in entries])
     return Table(wanted.source, X, None, y, label, ids)
 
@@ -320,15 +311,37 @@ def _from_npz(path: Path, wanted: _Wanted) -> Table:
             f"{source} is no .npz archive of plain arrays ({error}). Write it with "
             "numpy.savez(file, X=..., y=...); pickled objects are never loaded."
         ) from error
+    X = _matrix(arrays, source)
+    n = X.shape[0]
+    one_each = [k for k, v in arrays.items() if v.shape == (n,) and k not in (*_CSR_PARTS, "train")]
+    label = wanted.label_among(one_each) or ("y" if "y" in one_each else None)
+    y = None if label is None else _labels(_by_name(arrays, label), label, source)
+    names = _names(arrays, X.shape[1])
+    if names is None and (wanted.columns.features or wanted.columns.drop):
+        raise InvalidInputError(f"{source} names no columns; --features and --drop need names.")
+    if names is not None:
+        used = wanted.features_among(names)
+        X, names = X[:, [names.index(name) for name in used]], used
+    if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        raise InvalidInputError(f"X of {source} holds missing or infinite values; fill them in.")
+    train = arrays.get("train")
+    train = train if train is not None and train.shape == (n,) and train.dtype == bool else None
+    id_column = wanted.ids_among(one_each)
+    ids = None if id_column is None else arrays[id_column].astype(str)
+    return Table(source, X, None if names is None else tuple(names), y, label, ids, train)
+
+
+def _matrix(arrays: dict[str, NDArray[Any]], source: str) -> Matrix:
+    """X, or the matrix of the CSR parts, in floats."""
     if "X" in arrays:
-        X = arrays["X"]
+        X: Any = arrays["X"]
     elif all(part in arrays for part in _CSR_PARTS):
         data, indices, indptr, shape = (arrays[part] for part in _CSR_PARTS)
         try:
             X = sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
             X.check_format(full_check=True)
         except (ValueError, IndexError, TypeError) as error:
-            raise InvalidInputError(f"{source} holds no sound CSR parts: {error}") from error
+            raise InvalidInputError(f"{source} holds no sound CSR parts: {error}.") from error
     else:
         raise InvalidInputError(
             f"{source} has neither X nor the CSR parts {', '.join(_CSR_PARTS)}; it holds "
@@ -338,34 +351,15 @@ def _from_npz(path: Path, wanted: _Wanted) -> Table:
         raise InvalidInputError(
             f"X of {source} must be a matrix of numbers, not {X.dtype} {X.shape}."
         )
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    n = X.shape[0]
-    one_each = [k for k, v in arrays.items() if v.shape == (n,) and k not in (*_CSR_PARTS, "train")]
-    label = wanted.label_among(one_each)
-    label = "y" if label is None and "y" in one_each else label
-    y = None if label is None else arrays[label]
-    if y is not None:
-        classes = arrays.get("classes")
-        if label == "y" and classes is not None and y.dtype.kind in "iu" and y.max() < len(classes):
-            y = classes[y]
-        y = _labels(y, str(label), source)
-    names = _names(arrays, X.shape[1])
-    if names is None and (wanted.features or wanted.drop):
-        raise InvalidInputError(f"{source} names no columns; --features and --drop need names.")
-    if names is not None:
-        kept = _Wanted(source, None, None, wanted.features, wanted.drop, None)
-        used = kept.features_among(names, None)
-        X, names = X[:, [names.index(name) for name in used]], used
-    values = X.data if sp.issparse(X) else X
-    if not np.isfinite(values).all():
-        raise InvalidInputError(f"X of {source} holds missing or infinite values; fill them in.")
-    train = arrays.get("train")
-    train = train if train is not None and train.shape == (n,) and train.dtype == bool else None
-    ids = None
-    if wanted.id_column is not None:
-        wanted.check([wanted.id_column], one_each)
-        ids = arrays[wanted.id_column].astype(str)
-    return Table(source, X, None if names is None else tuple(names), y, label, ids, train)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _by_name(arrays: dict[str, NDArray[Any]], label: str) -> NDArray[Any]:
+    """Labels; class numbers in y become the names in classes, if there are such."""
+    y, classes = arrays[label], arrays.get("classes")
+    if label == "y" and classes is not None and y.dtype.kind in "iu" and y.max() < len(classes):
+        return classes[y]
+    return y
 
 
 def _names(arrays: dict[str, NDArray[Any]], d: int) -> list[str] | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from samewise.plots.curves import learning_curve, predictive_error_curve, rank_curve
 from samewise.plots.images import neighbor_grid
-from samewise.plots.margins import margin_histogram
+from samewise.plots.margin_distribution import margin_histogram
 from samewise.plots.matrices import matrix_heatmap, spectrum
-from samewise.plots.pairs import pair_histograms
+from samewise.plots.pair_distances import pair_histograms
 from samewise.plots.plane import class_ellipses, projection
 from samewise.plots.retrieval import precision_curves
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array
 
-from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, Mahalanobis
 
@@ -46,21 +43,6 @@ def line_style(n: int) -> dict[str, Any]:
 def form_for(form: Form | None, n_features: int) -> Form:
     """The form itself; None is the Euclidean distance."""
     return Mahalanobis.identity(n_features) if form is None else form
-
-
-def labeled(X: Matrix, y: ArrayLike, names: tuple[str, str] = ("X", "y")) -> Any:
-    """Finite float rows, and a label for each of them."""
-    try:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=names[0])
-    except ValueError as error:
-        raise InvalidInputError(str(error)) from error
-    labels: NDArray[Any] = np.asarray(y)
-    if labels.shape != (X.shape[0],):
-        raise InvalidInputError(
-            f"{names[1]} must have one label for each of the {X.shape[0]} rows of {names[0]}. "
-            f"Got shape {labels.shape}."
-        )
-    return X, labels
 
 
 def check_count(value: Any, name: str, least: int = 1) -> int:

@@ -12,7 +12,8 @@ from samewise._typing import Array, Matrix
 from samewise.decide import KNNClassifier
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
-from samewise.plots._axes import axes_for, check_count, labeled
+from samewise.plots._axes import axes_for, check_count
+from samewise.supervision.labeled_rows import labeled_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,8 +86,8 @@ def neighbor_grid(
     28
     """
     check_count(n_neighbors, "n_neighbors")
-    X, labels = labeled(X, y)
-    Q, wanted = labeled(queries, y_queries, ("queries", "y_queries"))
+    X, labels = labeled_rows(X, y)
+    Q, wanted = labeled_rows(queries, y_queries, ("queries", "y_queries"))
     if Q.shape[1] != X.shape[1]:
         raise InvalidInputError(
             f"queries have {Q.shape[1]} features, but X has {X.shape[1]}; give images of one size."

@@ -12,7 +12,8 @@ from sklearn.decomposition import PCA
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, MultiMetric
-from samewise.plots._axes import COLORS, MARKERS, axes_for, form_for, labeled
+from samewise.plots._axes import COLORS, MARKERS, axes_for, form_for
+from samewise.supervision.labeled_rows import labeled_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +59,7 @@ def projection(form: Form | None, X: Matrix, y: ArrayLike, *, ax: Axes | None = 
     >>> [text.get_text() for text in ax.texts]
     ['0', '1', '2']
     """
-    X, labels = labeled(X, y)
+    X, labels = labeled_rows(X, y)
     form = form_for(form, X.shape[1])
     embed = getattr(form, "embed", None)
     if embed is None:
@@ -116,7 +117,7 @@ def class_ellipses(form: MultiMetric, X: Matrix, y: ArrayLike, *, ax: Axes | Non
         )
     from matplotlib.patches import Ellipse
 
-    X, labels = labeled(X, y)
+    X, labels = labeled_rows(X, y)
     groups = form.groups_of(X, labels)
     if min(X.shape) < 2:
         raise InvalidInputError(

@@ -7,24 +7,28 @@ from samewise.protocols.choice import (
     make_learner,
     tune_learner,
 )
-from samewise.protocols.comparison import Compared, compare
-from samewise.protocols.evaluation import (
+from samewise.protocols.fitting import fit_model
+from samewise.protocols.inspection import Inspection, inspect_form
+from samewise.protocols.learner_comparison import Compared, Comparison, compare, compare_each
+from samewise.protocols.measuring import (
     Gain,
     Measured,
     calibrate_threshold,
-    evaluate,
     gain,
     knn_correct,
+    measure,
 )
-from samewise.protocols.inspection import Inspection, inspect_form
-from samewise.protocols.parts import hold_out
+from samewise.protocols.model_evaluation import Evaluation, evaluate, rows_to_judge_by
 from samewise.protocols.reduction import Reduction, reduction_for
+from samewise.protocols.row_splits import hold_out
 from samewise.protocols.scaling import mean_and_scale, standardization
 from samewise.protocols.tune import TunedC, neighbor_accuracies, tune_C
 
 __all__ = [
     "Choice",
     "Compared",
+    "Comparison",
+    "Evaluation",
     "Gain",
     "Inspection",
     "Measured",
@@ -34,15 +38,19 @@ __all__ = [
     "calibrate_threshold",
     "choose_learner",
     "compare",
+    "compare_each",
     "evaluate",
+    "fit_model",
     "gain",
     "hold_out",
     "inspect_form",
     "knn_correct",
     "make_learner",
     "mean_and_scale",
+    "measure",
     "neighbor_accuracies",
     "reduction_for",
+    "rows_to_judge_by",
     "standardization",
     "tune_C",
     "tune_learner",

@@ -16,9 +16,9 @@ from samewise import learners
 from samewise._typing import Matrix
 from samewise.catalog import BY_COMMAND
 from samewise.exceptions import InvalidInputError
-from samewise.protocols.evaluation import knn_correct
-from samewise.protocols.parts import Parts, learn_and_judge
+from samewise.protocols.measuring import knn_correct
 from samewise.protocols.reduction import reduction_for
+from samewise.protocols.row_splits import Parts, learn_and_judge
 from samewise.scores import s_test
 
 __all__ = [
@@ -59,6 +59,16 @@ class Trial:
     seconds: float
     refused: str = ""
     correct: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool), repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The trial in plain values, without its single decisions."""
+        found = {
+            "learner": self.name,
+            "params": self.params,
+            "error": self.error,
+            "seconds": self.seconds,
+        }
+        return found | ({"refused": self.refused} if self.refused else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +214,7 @@ def choose_learner(
     reason = (
         f"On {len(parts[3])} validation rows, 3-NN errs on {_percent(euclidean.error)} by "
         f"Euclidean distance and on {_percent(cosine.error)} by cosine "
-        f"({which}{_probably(test.mark, test.p_value)}), {then}; "
+        f"({which}{test.verdict}), {then}; "
     )
     return Choice(
         best.name,
@@ -312,25 +322,7 @@ def _verdict(best: Trial, plain: Trial) -> str:
     if best is plain or best.name in ("euclidean", "cosine"):
         return f"none of them errs less than {best.name} without learning, {_percent(best.error)}."
     test = s_test(best.correct, plain.correct)
-    found = f"{best.name} errs least, {_percent(best.error)}"
-    if test.mark in "≫>":
-        return f"{found} ({_probably(test.mark, test.p_value, f' than {plain.name}')})."
-    return (
-        f"{found}, but the gain over {plain.name} may be chance "
-        f"({_probably(test.mark, test.p_value)})."
-    )
-
-
-def _probably(mark: str, p: float, than: str = "") -> str:
-    shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-    words = {
-        "≫": "clearly better",
-        ">": "better",
-        "=": "not clearly different",
-        "<": "worse",
-        "≪": "clearly worse",
-    }
-    return f"{words[mark]}{than}, {shown}"
+    return f"{best.name} errs least, {_percent(best.error)} (against {plain.name}: {test.verdict})."
 
 
 def _percent(error: float) -> str:

@@ -8,18 +8,21 @@ from numpy.typing import ArrayLike
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.protocols.evaluation import knn_correct
-from samewise.protocols.parts import learn_and_judge
+from samewise.protocols.measuring import knn_correct
+from samewise.protocols.row_splits import learn_and_judge
 from samewise.scores import s_test
 
-__all__ = ["mean_and_scale", "standardization"]
+__all__ = ["Scaling", "chosen_scaling", "mean_and_scale", "standardization"]
+
+Scaling = tuple[Array, Array] | None
+"""Mean and scale of the columns; None leaves them alone."""
 
 _SPREAD = 10.0
 _JUDGED = 3000
 """Rows that 3-NN is judged on, at most."""
 
 
-def standardization(X: Matrix, y: ArrayLike) -> tuple[Array, Array] | None:
+def standardization(X: Matrix, y: ArrayLike) -> Scaling:
     """Mean and scale of columns that look as if they had different units; None to leave them alone.
 
     Dense columns whose spreads differ more than tenfold are standardized, unless 3-NN on a part
@@ -55,6 +58,21 @@ def standardization(X: Matrix, y: ArrayLike) -> tuple[Array, Array] | None:
     given = knn_correct(None, A, a, B, b)
     scaled = knn_correct(None, A / unit, a, B / unit, b)
     return None if s_test(given, scaled).mark in "≫>" else (mean, scale)
+
+
+def chosen_scaling(X: Matrix, y: ArrayLike, scale: str) -> Scaling:
+    """The mean and scale for "auto", "standard" or "none"."""
+    if scale not in ("auto", "standard", "none"):
+        raise InvalidInputError(f"scale must be 'auto', 'standard' or 'none'. Got {scale!r}.")
+    if scale == "none":
+        return None
+    if scale == "auto":
+        return standardization(X, y)
+    if sp.issparse(X):
+        raise InvalidInputError(
+            "Scaling 'standard' would make sparse rows dense; use scaling 'none'."
+        )
+    return mean_and_scale(X)
 
 
 def mean_and_scale(X: Array) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from samewise.report.html_report import Report, write_report
 from samewise.report.page import (
     Html,
     Section,
@@ -12,11 +13,12 @@ from samewise.report.page import (
     side_by_side,
     table,
 )
-from samewise.report.writing import Report, write_report
+from samewise.report.report_options import ReportOptions
 
 __all__ = [
     "Html",
     "Report",
+    "ReportOptions",
     "Section",
     "bullets",
     "code",

@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 from samewise._typing import Indices, Matrix
 from samewise.decide import KNNClassifier
-from samewise.forms import Form
 from samewise.plots.images import as_images
 from samewise.protocols import Measured
+from samewise.report.drawings import Subject
 from samewise.report.page import Html, escaped, folded, image, paragraph, table
-from samewise.report.words import percent
+from samewise.report.sentences import percent
 
-__all__ = ["Shown", "hard_cases", "most_changed"]
+__all__ = ["ShownRows", "hard_cases", "most_changed"]
 
 SHOWN, NEIGHBORS, FEATURES = 6, 5, 8
 """Cases of each kind, neighbors of each case, and features of a row that are shown."""
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ShownRows:
     """How examples are shown: as images, or by name and with values of some features.
 
     Attributes
@@ -79,23 +79,20 @@ def most_changed(before: Measured, after: Measured) -> tuple[Indices, Indices]:
 
 
 def hard_cases(
-    forms: dict[str, Form],
-    measured: tuple[Measured, Measured],
-    X: Matrix,
-    X_test: Matrix,
-    shown: Shown,
+    subject: Subject, measured: tuple[Measured, Measured], shown: ShownRows
 ) -> list[Html]:
-    """Cases of both kinds with their neighbors before and after, which `forms` names in order."""
+    """Cases of both kinds with their neighbors before and after: under the first two forms."""
     before, after = measured
     changed = most_changed(before, after)
     better, worse = (rows[:SHOWN] for rows in changed)
     cases = np.concatenate([better, worse])
     if not len(cases):
         return [paragraph(f"{after.name} changes nothing for any test example.")]
+    X, y, X_test, _ = subject.parts
     k = min(NEIGHBORS, X.shape[0])
     nearest = {
-        name: KNNClassifier(form, k).fit(X, shown.labels).kneighbors(X_test[cases], k, False)
-        for name, form in forms.items()
+        name: KNNClassifier(form, k).fit(X, y).kneighbors(X_test[cases], k, False)
+        for name, form in list(subject.forms.items())[:2]
     }
     parts = [
         paragraph(
@@ -121,7 +118,7 @@ def hard_cases(
 
 
 def _case(
-    i: int, nearest: dict[str, Indices], measured: tuple[Measured, Measured], shown: Shown
+    i: int, nearest: dict[str, Indices], measured: tuple[Measured, Measured], shown: ShownRows
 ) -> str:
     label = str(shown.wanted[i])
     precision = " → ".join(percent(float(m.average_precision[i])) for m in measured)
@@ -143,7 +140,7 @@ def _case(
     return f'<article class="case pictured">{asked}<div>{title}{lines}</div></article>'
 
 
-def _neighbor(row: int, wanted: str, shown: Shown) -> str:
+def _neighbor(row: int, wanted: str, shown: ShownRows) -> str:
     label = str(shown.labels[row])
     wrong = label != wanted
     if shown.image_shape is None:
@@ -154,13 +151,13 @@ def _neighbor(row: int, wanted: str, shown: Shown) -> str:
     return f'<span class="item seen{" wrong" if wrong else ""}">{picture}</span>'
 
 
-def _pixels(row: Matrix, shown: Shown) -> Any:
+def _pixels(row: Matrix, shown: ShownRows) -> Any:
     assert shown.image_shape is not None
     least, most = shown.limits
     return (as_images(row, shown.image_shape)[0] - least) / (most - least)
 
 
-def _values(i: int, nearest: dict[str, Indices], shown: Shown) -> str:
+def _values(i: int, nearest: dict[str, Indices], shown: ShownRows) -> str:
     """The example beside the nearest of each form, in the features where these differ most."""
     rows = [shown.asked[i : i + 1], *(shown.stored[[found[0]]] for found in nearest.values())]
     values = np.concatenate([row.toarray() if sp.issparse(row) else row for row in rows])

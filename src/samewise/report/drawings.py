@@ -20,8 +20,9 @@ from samewise.plots.curves import windows
 from samewise.plots.matrices import eigenvalue_shares
 from samewise.plots.plane import crowded
 from samewise.protocols import Measured
+from samewise.protocols.row_splits import Parts
 from samewise.report.page import Html, picture, side_by_side
-from samewise.report.words import percent
+from samewise.report.sentences import percent
 from samewise.supervision import Pairs
 
 __all__ = ["Subject", "drawings"]
@@ -42,6 +43,11 @@ class Subject:
     y_test: NDArray[Any]
     feature_names: Sequence[str] | None
     random_state: Any
+
+    @property
+    def parts(self) -> Parts:
+        """X, y, X_test and y_test."""
+        return self.X, self.y, self.X_test, self.y_test
 
     def sample(self, n: int) -> tuple[Matrix, NDArray[Any]]:
         """Test examples, evenly from their order, at most n of them."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from samewise._typing import Matrix
 from samewise.forms import Form
 from samewise.protocols import Gain, Measured, gain
+from samewise.report.drawings import Subject
 from samewise.report.page import Html, bullets, escaped, paragraph, table
-from samewise.report.words import (
+from samewise.report.sentences import (
     gains_in_words,
     moved,
     percent,
     retrieval_test,
-    short_verdict,
-    verdict,
 )
 
 __all__ = ["results", "tiles", "what_was_learned"]
@@ -70,8 +67,8 @@ def results(
         _comparisons(measured, gains, n_neighbors),
         paragraph(
             "Whether a difference is more than chance is the answer of the s-test, a sign test on "
-            "the single decisions: ≫ and ≪ for p ≤ 0.01, > and < for p ≤ 0.05, otherwise =. Each "
-            "test stands alone; p-values are not adjusted for how many there are. SkNN and "
+            "the single decisions: better or worse for p ≤ 0.05, otherwise no difference shown. "
+            "Each test stands alone; p-values are not adjusted for how many there are. SkNN and "
             "verification are not tested."
         ),
     ]
@@ -88,10 +85,10 @@ def _comparisons(measured: Sequence[Measured], gains: Sequence[Gain], n_neighbor
                 f"{test.after} against {test.before}",
                 moved(*test.errors),
                 f"{test.n_better:,} : {test.n_worse:,}",
-                short_verdict(test),
+                test.verdict,
                 moved(before.mean_average_precision, after.mean_average_precision),
                 f"{found.n_better:,} : {found.n_worse:,}",
-                short_verdict(found),
+                found.verdict,
                 moved(before.verification_error, after.verification_error),
             ]
         )
@@ -132,7 +129,7 @@ def tiles(before: Measured, after: Measured, n_neighbors: int) -> Html:
         kind = "good" if sign * (new - old) > 0 else "bad" if new != old else ""
         if test is not None and test.mark == "=":
             kind = ""
-        said = _untested(old, new) if test is None else verdict(test)
+        said = _untested(old, new) if test is None else test.verdict
         made += (
             f'<div class="tile"><p class="what">{escaped(what)}, {escaped(before.name)} → '
             f'{escaped(after.name)}</p><p class="value">{escaped(moved(old, new))}</p>'
@@ -146,11 +143,10 @@ def _untested(before: float, after: float) -> str:
     return f"{way}, not tested for chance"
 
 
-def what_was_learned(
-    named: Mapping[str, Any], forms: Mapping[str, Form], X: Matrix, y: Any, y_test: Any
-) -> Html:
+def what_was_learned(named: Iterable[str], subject: Subject) -> Html:
     """Which forms, and what they are measured on."""
-    described = "; ".join(f"“{name}” is {_form(forms[name])}" for name in named)
+    X, y, _, y_test = subject.parts
+    described = "; ".join(f"“{name}” is {_form(subject.forms[name])}" for name in named)
     return paragraph(
         f"{described}. Measured with {X.shape[0]:,} stored training examples of "
         f"{len(np.unique(y))} classes and {X.shape[1]:,} features, on {len(y_test):,} test "

@@ -28,6 +28,14 @@ from samewise.scores.significance import (
     holm,
     holm_pairwise,
     s_test,
+    verdict,
+)
+from samewise.scores.verification import (
+    Roc,
+    balanced_error,
+    choose_threshold,
+    roc,
+    verification_error,
 )
 from samewise.scores.verification import (
     Roc,
@@ -63,5 +71,6 @@ __all__ = [
     "roc",
     "s_test",
     "scaled_utility",
+    "verdict",
     "verification_error",
 ]

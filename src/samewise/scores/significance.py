@@ -10,7 +10,7 @@ from scipy import stats
 
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["Friedman", "SignTest", "friedman", "holm", "holm_pairwise", "s_test"]
+__all__ = ["Friedman", "SignTest", "friedman", "holm", "holm_pairwise", "s_test", "verdict"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +161,11 @@ class SignTest:
     n_better: int
     n_worse: int
 
+    @property
+    def verdict(self) -> str:
+        """What the test says of A against B, in words."""
+        return verdict(self.mark, self.p_value)
+
 
 def s_test(correct_a: ArrayLike, correct_b: ArrayLike) -> SignTest:
     """The sign test of two classifiers on the same decisions (micro sign test, s-test).
@@ -207,6 +212,33 @@ def s_test(correct_a: ArrayLike, correct_b: ArrayLike) -> SignTest:
     marks = "≫>" if k > worse else "≪<"
     mark = marks[0] if p_value <= 0.01 else marks[1] if p_value <= 0.05 else "="
     return SignTest(p_value, mark, k, worse)
+
+
+def verdict(mark: str, p_value: float) -> str:
+    """What the s-test says of a change, in words.
+
+    Parameters
+    ----------
+    mark : {"≫", ">", "=", "<", "≪"}
+        The mark of the test.
+    p_value : float
+        Its p-value.
+
+    Returns
+    -------
+    str
+        "better" or "worse" for p ≤ 0.05, otherwise "no difference shown", each with the p-value.
+
+    Examples
+    --------
+    >>> from samewise.scores import s_test, verdict
+    >>> test = s_test([1, 1, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 1, 0])
+    >>> verdict(test.mark, test.p_value)
+    'better, p = 0.031'
+    """
+    words = {"=": "no difference shown", "<": "worse", "≪": "worse"}
+    p = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+    return f"{words.get(mark, 'better')}, {p}"
 
 
 def _decisions(correct: ArrayLike, name: str) -> NDArray[np.bool_]:

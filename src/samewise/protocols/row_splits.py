@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["Parts", "hold_out", "learn_and_judge"]
+__all__ = ["Parts", "held_rows", "hold_out", "learn_and_judge"]
 
 Parts = tuple[Matrix, NDArray[Any], Matrix, NDArray[Any]]
 """X, y to learn from and X, y to judge by."""
@@ -27,11 +27,14 @@ def hold_out(y: ArrayLike, part: float, random_state: Any = None) -> NDArray[np.
     y : array of shape (n,)
         Labels.
     part : float in (0, 1)
-    random_state : int, RandomState instance or None
+        The part to set aside.
+    random_state : int, RandomState instance or None, default=None
+        Seed for reproducible splits.
 
     Returns
     -------
     array of booleans of shape (n,)
+        True for rows that are set aside.
 
     Examples
     --------
@@ -54,6 +57,19 @@ def hold_out(y: ArrayLike, part: float, random_state: Any = None) -> NDArray[np.
             "judge by; give more rows, or another part."
         )
     return held
+
+
+def held_rows(y: NDArray[Any], held: float | ArrayLike, random_state: Any) -> NDArray[np.bool_]:
+    """Which rows are set aside, of a part (0 for none) or of booleans that say it."""
+    if not isinstance(held, float | int):
+        chosen = np.asarray(held)
+        if chosen.shape != y.shape or chosen.dtype != np.bool_:
+            raise InvalidInputError(
+                f"The rows to set aside must be a part of them, or a boolean for each of the "
+                f"{len(y)} rows. Got an array of {chosen.dtype} of shape {chosen.shape}."
+            )
+        return chosen
+    return np.zeros(len(y), dtype=bool) if held == 0 else hold_out(y, held, random_state)
 
 
 def learn_and_judge(

@@ -9,44 +9,38 @@ from typing import Any
 
 from samewise.forms import Form
 from samewise.report.page import Html, bullets, code, folded, paragraph, table
+from samewise.report.report_options import ReportOptions
 
-__all__ = ["making", "version"]
+__all__ = ["provenance", "version"]
 
 
-def making(
-    named: Mapping[str, Any],
-    parameters: Mapping[str, Any] | None,
-    command: str | None,
-    n_neighbors: int,
-    n_pairs: int,
-    seconds: float,
-) -> list[Html]:
+def provenance(named: Mapping[str, Any], options: ReportOptions, seconds: float) -> list[Html]:
     """How it was measured, parameters, versions, time, and the command."""
     parts = [
         bullets(
             [
-                f"k-NN: the majority of the {n_neighbors} nearest training examples; SkNN: the "
-                "class with the largest closeness to its own nearest members.",
+                f"k-NN: the majority of the {options.n_neighbors} nearest training examples; SkNN: "
+                "the class with the largest closeness to its own nearest members.",
                 "Retrieval: every test example is a query to the training examples, and those of "
                 "its class are relevant.",
-                f"Verification: up to {n_pairs:,} pairs of test examples, half of them of one "
-                "class; the threshold is the best one for as many pairs of training examples, and "
-                "the error is the mean of the two error rates.",
+                f"Verification: up to {options.n_pairs:,} pairs of test examples, half of them of "
+                "one class; the threshold is the best one for as many pairs of training examples, "
+                "and the error is the mean of the two error rates.",
                 "The Euclidean distance and the cosine are measured on the same numbers as what "
                 "was learned.",
             ]
         )
     ]
-    if command is not None:
-        parts += [paragraph("Made by this command:"), code(command)]
+    if options.command is not None:
+        parts += [paragraph("Made by this command:"), code(options.command)]
     for name, one in named.items():
         chosen = {} if isinstance(one, Form) else one.get_params()
         if chosen:
             rows = [[key, _short(value)] for key, value in sorted(chosen.items())]
             caption = f"Parameters of {name} ({type(one).__name__})"
             parts.append(folded(caption, table(["parameter", "value"], rows, caption=caption)))
-    if parameters:
-        rows = [[str(key), _short(value)] for key, value in parameters.items()]
+    if options.parameters:
+        rows = [[str(key), _short(value)] for key, value in options.parameters.items()]
         inside = table(["parameter", "value"], rows, caption="What the report was given")
         parts.append(folded("Parameters", inside))
     versions = [["Python", platform.python_version()]]

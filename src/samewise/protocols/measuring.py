@@ -15,15 +15,15 @@ from samewise._typing import Matrix
 from samewise.decide import KNNClassifier, Verifier
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Form, Mahalanobis
-from samewise.scores import balanced_error, retrieval_scores, s_test
+from samewise.scores import balanced_error, retrieval_scores, s_test, verdict
 from samewise.supervision import Pairs
 
-__all__ = ["Gain", "Measured", "calibrate_threshold", "evaluate", "gain", "knn_correct"]
+__all__ = ["Gain", "Measured", "calibrate_threshold", "gain", "knn_correct", "measure"]
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Result of `evaluate`.
+    """Result of `measure`.
 
     Attributes
     ----------
@@ -58,6 +58,11 @@ class Measured:
     correct: NDArray[np.bool_]
     average_precision: NDArray[np.float64]
 
+    def as_dict(self) -> dict[str, Any]:
+        """The measures in plain values, without those of single examples."""
+        single = ("correct", "average_precision")
+        return {name: value for name, value in vars(self).items() if name not in single}
+
 
 @dataclass(frozen=True)
 class Gain:
@@ -86,8 +91,13 @@ class Gain:
     n_better: int
     n_worse: int
 
+    @property
+    def verdict(self) -> str:
+        """What the test says, in words: "better", "no difference shown" or "worse", with p."""
+        return verdict(self.mark, self.p_value)
 
-def evaluate(
+
+def measure(
     form: Form | None,
     X: Matrix,
     y: ArrayLike,
@@ -131,9 +141,9 @@ def evaluate(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise.protocols import evaluate
+    >>> from samewise.protocols import measure
     >>> X, y = load_iris(return_X_y=True)
-    >>> measured = evaluate(None, X[::2], y[::2], X[1::2], y[1::2], name="Euclidean")
+    >>> measured = measure(None, X[::2], y[::2], X[1::2], y[1::2], name="Euclidean")
     >>> round(measured.knn_error, 3), round(measured.precision[5], 3)
     (0.04, 0.949)
     """
@@ -183,11 +193,11 @@ def gain(before: Measured, after: Measured) -> Gain:
     --------
     >>> from sklearn.datasets import load_wine
     >>> from samewise.learners import LDA
-    >>> from samewise.protocols import evaluate, gain
+    >>> from samewise.protocols import gain, measure
     >>> X, y = load_wine(return_X_y=True)
     >>> parts = X[::2], y[::2], X[1::2], y[1::2]
-    >>> plain = evaluate(None, *parts, name="Euclidean")
-    >>> learned = evaluate(LDA().fit(*parts[:2]).metric_, *parts, name="LDA")
+    >>> plain = measure(None, *parts, name="Euclidean")
+    >>> learned = measure(LDA().fit(*parts[:2]).metric_, *parts, name="LDA")
     >>> gain(plain, learned).mark
     '≫'
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from samewise.protocols import Gain, Measured, gain
+from samewise.protocols import Measured, gain
 from samewise.scores import SignTest, s_test
 
 __all__ = [
@@ -13,17 +13,7 @@ __all__ = [
     "moved",
     "percent",
     "retrieval_test",
-    "short_verdict",
-    "verdict",
 ]
-
-_VERDICTS = {
-    "≫": "a gain beyond chance",
-    ">": "a gain, probably not by chance",
-    "=": "no difference beyond chance",
-    "<": "a loss, probably not by chance",
-    "≪": "a loss beyond chance",
-}
 
 
 def percent(fraction: float) -> str:
@@ -48,28 +38,6 @@ def change(before: float, after: float) -> str:
     if percent(before) == percent(after):
         return f"stays at {percent(before)}"
     return f"{'falls' if after < before else 'rises'} from {percent(before)} to {percent(after)}"
-
-
-def verdict(test: Gain | SignTest) -> str:
-    """What a mark of the s-test means.
-
-    Examples
-    --------
-    >>> verdict(SignTest(0.3, "=", 4, 2))
-    'no difference beyond chance (=, p = 0.3)'
-    """
-    return f"{_VERDICTS[test.mark]} ({test.mark}, {_p(test.p_value)})"
-
-
-def short_verdict(test: Gain | SignTest) -> str:
-    """The mark of the s-test and its p-value.
-
-    Examples
-    --------
-    >>> short_verdict(SignTest(1e-9, "≫", 40, 2))
-    '≫ (p < 0.0001)'
-    """
-    return f"{test.mark} ({_p(test.p_value)})"
 
 
 def moved(before: float, after: float) -> str:
@@ -97,10 +65,10 @@ def gains_in_words(before: Measured, after: Measured, n_neighbors: int) -> list[
         f"Classification, {after.name} against {before.name}: the {n_neighbors}-NN error "
         f"{change(*test.errors)}. Of {len(after.correct):,} test examples {test.n_better} are "
         f"right only with {after.name} and {test.n_worse} only with {before.name}: "
-        f"{verdict(test)}.",
+        f"{test.verdict}.",
         f"Retrieval, {after.name} against {before.name}: mean average precision "
         f"{change(before.mean_average_precision, after.mean_average_precision)}. It is better for "
-        f"{found.n_better:,} queries and worse for {found.n_worse:,}: {verdict(found)}.",
+        f"{found.n_better:,} queries and worse for {found.n_worse:,}: {found.verdict}.",
     ]
     errors = before.verification_error, after.verification_error
     if not any(map(math.isnan, errors)):
@@ -109,7 +77,3 @@ def gains_in_words(before: Measured, after: Measured, n_neighbors: int) -> list[
             f"same?” {change(*errors)}."
         )
     return sentences
-
-
-def _p(value: float) -> str:
-    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"

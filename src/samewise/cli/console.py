@@ -1,4 +1,4 @@
-"""What people see: tables, verdicts, and signs of life while something takes long."""
+"""What people see: tables, JSON, and signs of life while something takes long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rich.measure import Measurement
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-__all__ = ["number", "p_value", "percent", "print_json", "say", "show_table", "verdict", "working"]
+__all__ = ["number", "percent", "print_json", "say", "show_table", "working"]
 
 _WIDE = 120
 _LONG_NAME = 30
@@ -88,22 +88,6 @@ def percent(share: float) -> str:
 def number(value: float) -> str:
     """Four digits."""
     return "" if math.isnan(value) else f"{value:.4g}"
-
-
-def p_value(p: float) -> str:
-    """A probability, as papers give them."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
-def verdict(mark: str) -> str:
-    """What a mark of the s-test says of a change."""
-    return {
-        "≫": "the gain is real",
-        ">": "probably a gain",
-        "=": "no difference that is more than chance",
-        "<": "probably a loss",
-        "≪": "a real loss",
-    }[mark]
 
 
 @contextmanager

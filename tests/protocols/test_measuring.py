@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.forms import GeneralizedCosine, Mahalanobis, MultiMetric
-from samewise.protocols import evaluate, gain
+from samewise.protocols import gain, measure
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_scores_are_those_of_the_definitions(parts, form):
     X, y, X_test, y_test = parts
     C = (form or Mahalanobis.identity(5)).closeness(X_test, X)
     correct, sknn_error, p5, ap = slow(C, y, y_test)
-    measured = evaluate(form, *parts, name="it")
+    measured = measure(form, *parts, name="it")
     np.testing.assert_array_equal(measured.correct, correct)
     assert measured.name == "it" and measured.knn_error == pytest.approx(1 - correct.mean())
     assert measured.sknn_error == pytest.approx(sknn_error)
@@ -65,15 +65,15 @@ def test_verification_uses_the_threshold_of_the_training_pairs(parts):
     distance, same = rates(X, y)
     best = min((error(distance, same, t), t) for t in np.sort(distance))[1]
     # More pairs than there are: all of them, of both kinds.
-    found = evaluate(None, *parts, n_pairs=10**6).verification_error
+    found = measure(None, *parts, n_pairs=10**6).verification_error
     assert found == pytest.approx(error(*rates(X_test, y_test), best), abs=0.02)
 
 
 def test_sparse_and_dense_agree(parts):
     X, y, X_test, y_test = parts
     form = Mahalanobis(np.diag([1, 1, 4, 9, 1.0]))
-    a = evaluate(form, *parts)
-    b = evaluate(form, sp.csr_array(X), y, sp.csr_array(X_test), y_test)
+    a = measure(form, *parts)
+    b = measure(form, sp.csr_array(X), y, sp.csr_array(X_test), y_test)
     np.testing.assert_array_equal(a.correct, b.correct)
     assert a.verification_error == pytest.approx(b.verification_error)
 
@@ -82,16 +82,16 @@ def test_labels_may_be_text_and_new_ones_count_as_errors(parts):
     X, y, X_test, y_test = parts
     names = np.array(["a", "b", "c", "new"])
     y_new = np.where(np.arange(len(y_test)) < 3, 3, y_test)
-    measured = evaluate(None, X, names[y], X_test, names[y_new])
+    measured = measure(None, X, names[y], X_test, names[y_new])
     assert not measured.correct[:3].any() and np.isnan(measured.average_precision[:3]).all()
     assert np.isfinite(measured.mean_average_precision)
     with pytest.raises(DegenerateInputError, match="same labels"):
-        evaluate(None, X, names[y], X_test, np.full(len(y_test), "new"))
+        measure(None, X, names[y], X_test, np.full(len(y_test), "new"))
 
 
 def test_a_metric_for_each_class(parts):
     same = MultiMetric([np.eye(5)] * 3, classes=[0, 1, 2])
-    a, b = evaluate(None, *parts), evaluate(same, *parts)
+    a, b = measure(None, *parts), measure(same, *parts)
     np.testing.assert_array_equal(a.correct, b.correct)
     assert a.mean_average_precision == pytest.approx(b.mean_average_precision)
     assert np.isnan(b.verification_error)
@@ -99,14 +99,14 @@ def test_a_metric_for_each_class(parts):
 
 def test_few_examples():
     X, y = np.array([[0.0], [1.0], [5.0], [6.0]]), np.array([0, 0, 1, 1])
-    measured = evaluate(None, X, y, np.array([[0.2], [5.2]]), np.array([0, 1]))
+    measured = measure(None, X, y, np.array([[0.2], [5.2]]), np.array([0, 1]))
     assert measured.precision == {1: 1.0} and np.isnan(measured.verification_error)
     with pytest.raises(InvalidInputError, match="at least one"):
-        evaluate(None, X, y, X[:0], y[:0])
+        measure(None, X, y, X[:0], y[:0])
 
 
 def test_gain_is_the_s_test_of_the_decisions(parts):
-    measured = evaluate(None, *parts)
+    measured = measure(None, *parts)
     before = dataclasses.replace(measured, name="a", correct=np.arange(20) >= 8, knn_error=0.4)
     after = dataclasses.replace(measured, name="b", correct=np.arange(20) >= 0, knn_error=0.0)
     found = gain(before, after)

@@ -1,0 +1,234 @@
+"""From labeled rows to a model: choose, scale, reduce, learn, calibrate and measure."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from samewise._typing import Matrix
+from samewise.exceptions import InvalidInputError
+from samewise.forms import Form
+from samewise.learners import Cosine
+from samewise.model import Model, row_marks, standardized
+from samewise.protocols.choice import Choice, choose_learner, make_learner, tune_learner
+from samewise.protocols.measuring import calibrate_threshold, knn_correct
+from samewise.protocols.reduction import reduction_for
+from samewise.protocols.row_splits import held_rows
+from samewise.protocols.scaling import chosen_scaling
+from samewise.scores import s_test
+from samewise.supervision.labeled_rows import labeled_rows
+
+__all__ = ["fit_model"]
+
+Watch = Callable[[str], object]
+"""Called with a line of text about what is done."""
+
+
+def fit_model(
+    X: Any,
+    y: ArrayLike,
+    learner: str = "auto",
+    *,
+    params: Mapping[str, Any] | None = None,
+    tune: bool = False,
+    scale: str = "auto",
+    held_out: float | ArrayLike = 0.2,
+    feature_names: Sequence[str] | None = None,
+    random_state: Any = 0,
+    watch: Watch | None = None,
+) -> Model:
+    """Learn a metric from labeled rows, and measure what it gains on rows that are held out.
+
+    Columns are scaled if they need it, a learner is chosen if none is named, the metric is
+    learned, the threshold for "the same" is calibrated, and 3-NN under the metric is compared
+    with 3-NN under the Euclidean distance and the cosine. Learners that are slow in many features
+    learn in the leading principal directions.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or DataFrame of shape (n, d)
+        Rows to learn from and to measure on.
+    y : array of shape (n,)
+        Their labels, of two classes at least.
+    learner : str, default="auto"
+        One of `samewise.protocols.LEARNERS`; "auto" chooses one by validation.
+    params : dict, default=None
+        Parameters of the learner; only together with its name.
+    tune : bool, default=False
+        Choose other parameters of the learner from a small grid by validation.
+    scale : {"auto", "standard", "none"}, default="auto"
+        "standard" standardizes the columns. "auto" does so for dense columns whose spreads differ
+        more than tenfold, unless 3-NN is clearly better without.
+    held_out : float or array of booleans of shape (n,), default=0.2
+        The part of the rows that is not learned from, or which rows these are. With 0, nothing is
+        measured.
+    feature_names : sequence of str, default=None
+        Names of the columns; those of a DataFrame by default.
+    random_state : int, RandomState instance or None, default=0
+        Seed for reproducible splits, pairs and learners.
+    watch : callable, default=None
+        Called with a line of text about what is done.
+
+    Returns
+    -------
+    Model
+        Its `measured` has the 3-NN errors on the rows that were held out, and the s-tests. Its
+        `training` says how it went: "reason" (of the choice, in words), "tried", "rows",
+        "held_out", "classes", "principal_directions" (None if all features were used), "seconds"
+        and "interrupted". After Ctrl-C while learning or measuring, the model has what was learned
+        up to there.
+
+    See Also
+    --------
+    evaluate : measures a model on other rows.
+    compare : several learners on the same rows.
+    write_report : one HTML file about a model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from samewise import fit_model
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = fit_model(X, y, "lda")
+    >>> model.training["rows"], model.training["held_out"], model.mean is not None
+    (142, 36, True)
+    >>> sorted(model.measured["errors"])
+    ['cosine', 'euclidean', 'lda']
+    >>> model.transform(X).shape
+    (178, 2)
+    """
+    given = dict(params or {})
+    if learner == "auto" and given:
+        raise InvalidInputError("params belong to one learner; name it with learner=.")
+    if learner != "auto":
+        make_learner(learner, given)
+    names = getattr(X, "columns", None) if feature_names is None else feature_names
+    rows, y = labeled_rows(X, y)
+    if len(np.unique(y)) < 2:
+        raise InvalidInputError("y must have labels of at least two classes. Got one class.")
+    held = held_rows(y, held_out, random_state)
+    scaling = chosen_scaling(rows[~held], y[~held], scale)
+    scaled = rows if scaling is None else standardized(rows, *scaling)
+    say = watch or (lambda text: None)
+    job = _Job(scaled[~held], y[~held], scaled[held], y[held], random_state, say)
+    choice = job.choose(learner, given, tune)
+    form, training = job.learn(choice)
+    threshold = calibrate_threshold(form, job.X, job.y, random_state=random_state)
+    measured: dict[str, Any] = {}
+    try:
+        if held.any():
+            measured = job.measure(choice.name, form)
+    except KeyboardInterrupt:
+        # What was learned is kept, measured or not.
+        training["interrupted"] = True
+    return Model(
+        form,
+        None if names is None else tuple(map(str, names)),
+        mean=None if scaling is None else scaling[0],
+        scale=None if scaling is None else scaling[1],
+        learner=choice.name,
+        params=choice.params,
+        measured=measured,
+        threshold=threshold,
+        versions=_versions(),
+        seen=np.unique(row_marks(rows[~held])),
+        training=training | {"classes": len(np.unique(y))},
+    )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Rows to learn from and rows held out, scaled."""
+
+    X: Matrix
+    y: NDArray[Any]
+    X_held: Matrix
+    y_held: NDArray[Any]
+    random_state: Any
+    say: Watch
+
+    def choose(self, name: str, params: dict[str, Any], tune: bool) -> Choice:
+        table: list[Any] = []
+        reason = ""
+        if name == "auto":
+
+            def watch(trial: str, done: int, total: int) -> None:
+                self.say(f"choosing a learner: {trial}, {done} of {total} tried")
+
+            choice = choose_learner(self.X, self.y, random_state=self.random_state, watch=watch)
+            name, reason, table = choice.name, choice.reason, choice.table
+        if tune:
+
+            def watch_tuning(trial: str, done: int, total: int) -> None:
+                self.say(f"tuning {trial}: {done} of {total} settings tried")
+
+            tuned = tune_learner(
+                name,
+                self.X,
+                self.y,
+                params=params,
+                random_state=self.random_state,
+                watch=watch_tuning,
+            )
+            params, table = tuned.params, [*table, *tuned.table]
+            reason = f"{reason} {tuned.reason}".strip()
+        learner = make_learner(name, params, self.random_state)
+        return Choice(name, params, learner, reason, table)
+
+    def learn(self, choice: Choice) -> tuple[Form, dict[str, Any]]:
+        """The form, and how learning went."""
+        learner, name = choice.learner, choice.name
+        self.say(f"learning: {name} from {len(self.y):,} rows")
+        if "callback" in learner.get_params():
+
+            def watch(info: dict[str, Any]) -> None:
+                loss = info.get("loss")
+                shown = "" if loss is None else f", loss {loss:.5g}"
+                self.say(f"learning: {name}, iteration {info.get('iteration', '')}{shown}")
+
+            learner.set_params(callback=watch)
+        start = time.perf_counter()
+        reduction = reduction_for(learner, self.X)
+        interrupted = False
+        try:
+            learner.fit(reduction.rows(self.X), self.y)
+        except KeyboardInterrupt:
+            if not hasattr(learner, "metric_"):
+                raise
+            # What was learned up to there is sound, and is kept.
+            interrupted = True
+        return reduction.lift(learner.metric_), {
+            "reason": choice.reason,
+            "rows": len(self.y),
+            "held_out": len(self.y_held),
+            "principal_directions": reduction.n_directions,
+            "seconds": time.perf_counter() - start,
+            "interrupted": interrupted,
+            "tried": [trial.as_dict() for trial in choice.table],
+        }
+
+    def measure(self, name: str, form: Form) -> dict[str, Any]:
+        """3-NN errors on the rows held out, and the s-tests."""
+        forms = {"euclidean": None, "cosine": Cosine().fit(self.X).metric_, name: form}
+        correct = {}
+        for which, metric in forms.items():
+            self.say(f"measuring {which} on {len(self.y_held):,} rows")
+            correct[which] = knn_correct(metric, self.X, self.y, self.X_held, self.y_held)
+        tests = {b: s_test(correct[name], correct[b]) for b in ("euclidean", "cosine") if b != name}
+        return {
+            "rows": len(self.y_held),
+            "errors": {which: float(np.mean(~right)) for which, right in correct.items()},
+            "against": {b: {"mark": t.mark, "p_value": t.p_value} for b, t in tests.items()},
+        }
+
+
+def _versions() -> dict[str, str]:
+    names = ("samewise", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{n: metadata.version(n) for n in names}}

@@ -1,0 +1,341 @@
+"""Several learners on the same data: error, significance, time and memory."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from samewise._typing import Matrix
+from samewise.model import standardized
+from samewise.protocols.choice import make_learner
+from samewise.protocols.measuring import knn_correct
+from samewise.protocols.reduction import reduction_for
+from samewise.protocols.row_splits import Parts, held_rows
+from samewise.protocols.scaling import standardization
+from samewise.scores import SignTest, s_test
+from samewise.supervision.labeled_rows import labeled_rows
+
+__all__ = ["BASELINES", "Compared", "Comparison", "compare", "compare_each"]
+
+BASELINES = ("euclidean", "cosine")
+"""What every learner is compared with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One line of `compare`.
+
+    Attributes
+    ----------
+    name : str
+        Of the learner.
+    error : float
+        k-NN error on the test part; NaN if the learner refused the data.
+    seconds : float
+        Wall time of `fit`, with loading or compiling of code at its first use.
+    memory : int or None
+        Bytes: the most that the process held at once which learned and did nothing else, with
+        data and libraries. None where the system does not tell.
+    refused : str
+        Why it could not learn, if it could not.
+    correct : array of booleans of shape (n_test,)
+        Which test rows were decided rightly.
+    tests : dict of str to SignTest
+        For each baseline, the s-test of this learner against it.
+    """
+
+    name: str
+    error: float
+    seconds: float
+    memory: int | None
+    refused: str = ""
+    correct: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool), repr=False)
+    tests: dict[str, SignTest] = field(default_factory=dict)
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """For each baseline the mark of the s-test: "≫", ">", "=", "<" or "≪"; "≫" is a gain."""
+        return {against: test.mark for against, test in self.tests.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Result of `compare`.
+
+    Attributes
+    ----------
+    lines : list of Compared
+        The Euclidean distance, the cosine, then the learners in the order they were given.
+    n_learned, n_judged : int
+        Numbers of rows that were learned from, and that learners were judged by.
+    standardized : bool
+        Whether columns were standardized first.
+    interrupted : bool
+        Whether Ctrl-C ended the comparison before all lines were known.
+    """
+
+    lines: list[Compared]
+    n_learned: int
+    n_judged: int
+    standardized: bool
+    interrupted: bool = False
+
+    def best(self) -> str:
+        """The learner with the least error, and how it compares, in a sentence."""
+        known = [line for line in self.lines if not math.isnan(line.error)]
+        plain = [line for line in known if line.name in BASELINES]
+        sound = [line for line in known if line.name not in BASELINES]
+        if not sound or not plain:
+            return "There is nothing to compare yet."
+        best, base = (min(some, key=lambda line: line.error) for some in (sound, plain))
+        test = best.tests[base.name]
+        against = f"against {base.name}: {test.verdict}"
+        if best.error < base.error:
+            return f"Best: {best.name} ({against})."
+        return f"No learner errs less than {base.name} here ({best.name} {against})."
+
+
+def compare(
+    X: Any,
+    y: ArrayLike,
+    learners: Sequence[str] = ("lda", "lmnn", "gcosla"),
+    *,
+    test: float | ArrayLike = 0.3,
+    scale: bool = True,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+    n_neighbors: int = 3,
+    random_state: Any = 0,
+    watch: Callable[[str], object] | None = None,
+) -> Comparison:
+    """Compare learners by k-NN error on a test part, with significance, time and memory.
+
+    Each learner learns in a process of its own. Learners that are slow in many features learn in
+    the leading principal directions.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        Rows to learn from and to judge by.
+    y : array of shape (n,)
+        Their labels.
+    learners : sequence of str, default=("lda", "lmnn", "gcosla")
+        Names in `samewise.protocols.LEARNERS`. The Euclidean distance and the cosine are always
+        compared too.
+    test : float or array of booleans of shape (n,), default=0.3
+        The part of the rows to judge by, or which rows these are.
+    scale : bool, default=True
+        Standardize dense columns whose spreads differ more than tenfold, unless 3-NN is clearly
+        better without.
+    params : dict of dicts, default=None
+        Parameters of some learners, by name.
+    n_neighbors : int, default=3
+        Neighbors that decide.
+    random_state : int or None, default=0
+        Seed for reproducible splits and learners.
+    watch : callable, default=None
+        Called with a line of text about what is done.
+
+    Returns
+    -------
+    Comparison
+        One line for each learner. After Ctrl-C, it has what is known.
+
+    See Also
+    --------
+    fit_model : learns with one of them, or chooses.
+    samewise.protocols.choose_learner : a quicker choice, by validation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise import compare
+    >>> found = compare(*load_iris(return_X_y=True), learners=[])
+    >>> [(line.name, round(line.error, 3)) for line in found.lines]
+    [('euclidean', 0.022), ('cosine', 0.0)]
+    """
+    rows, y = labeled_rows(X, y)
+    held = held_rows(y, test, random_state)
+    scaling = standardization(rows[~held], y[~held]) if scale else None
+    rows = rows if scaling is None else standardized(rows, *scaling)
+    parts = rows[~held], y[~held], rows[held], y[held]
+    lines: list[Compared] = []
+    interrupted = False
+    each = compare_each(
+        learners, *parts, params=params, n_neighbors=n_neighbors, random_state=random_state
+    )
+    try:
+        for line in each:
+            lines.append(line)
+            if watch is not None:
+                watch(f"{len(lines)} done, last {line.name}: {100 * line.error:.2f} %")
+    except KeyboardInterrupt:
+        interrupted = True
+    return Comparison(lines, len(parts[1]), len(parts[3]), scaling is not None, interrupted)
+
+
+def compare_each(
+    names: Sequence[str],
+    X: Matrix,
+    y: ArrayLike,
+    X_test: Matrix,
+    y_test: ArrayLike,
+    *,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+    n_neighbors: int = 3,
+    random_state: Any = 0,
+) -> Iterator[Compared]:
+    """Learn with each learner in a process of its own; the baselines come first.
+
+    Learners that are slow in many features learn in the directions of `reduction_for`.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Learners, as `make_learner` knows them.
+    X : array or CSR matrix of shape (n, d)
+        Training rows, scaled as they shall be.
+    y : array of shape (n,)
+        Their labels.
+    X_test : array or CSR matrix of shape (n_test, d)
+        Test rows.
+    y_test : array of shape (n_test,)
+        Their labels.
+    params : dict of dicts, default=None
+        Parameters of some learners, by name.
+    n_neighbors : int, default=3
+        Neighbors that decide.
+    random_state : int or None, default=0
+        Seed for reproducible learners.
+
+    Yields
+    ------
+    Compared
+        As soon as it is known, so that a run that is stopped has its first lines.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.protocols import compare_each
+    >>> X, y = load_iris(return_X_y=True)
+    >>> lines = list(compare_each([], X[::2], y[::2], X[1::2], y[1::2]))
+    >>> [(line.name, round(line.error, 3)) for line in lines]
+    [('euclidean', 0.04), ('cosine', 0.04)]
+    """
+    params = params or {}
+    wanted = [*BASELINES, *dict.fromkeys(name for name in names if name not in BASELINES)]
+    for name in wanted:
+        # Refused before the first one learns, not after an hour.
+        make_learner(name, params.get(name))
+    parts = X, np.asarray(y), X_test, np.asarray(y_test)
+    baselines: dict[str, NDArray[np.bool_]] = {}
+    for name in wanted:
+        found = _alone(name, dict(params.get(name, {})), parts, n_neighbors, random_state)
+        if name in BASELINES:
+            baselines[name] = found.correct
+        yield replace(
+            found,
+            tests={
+                against: s_test(found.correct, correct)
+                for against, correct in baselines.items()
+                if against != name and found.correct.shape == correct.shape
+            },
+        )
+
+
+def _alone(name: str, *work: Any) -> Compared:
+    """Learn in a new process, whose memory is then that of this learner."""
+    # Not forked: a child would begin with the memory, and the locks, of this process.
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_answer, args=(there,))
+    with _deaf_to_interrupts():
+        process.start()
+    there.close()
+    try:
+        here.send((name, *work))
+        found = here.recv()
+    except (EOFError, OSError):
+        refused = "its process was killed, perhaps for want of memory"
+        return Compared(name, np.nan, np.nan, 0, refused)
+    finally:
+        here.close()
+        process.terminate()
+        process.join()
+    if isinstance(found, Exception):
+        raise found
+    assert isinstance(found, Compared)
+    return found
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that are started within do not hear Ctrl-C, on systems with such signals.
+
+    Ctrl-C goes to every process of a terminal. This one ends the other, which leaves no traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Python's helper of processes starts before: that would make this one listen again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _answer(there: Connection) -> None:
+    """What runs in the other process: learn what comes, and send what was found."""
+    try:
+        found: Compared | Exception = _learn(*there.recv())
+    except Exception as error:
+        found = error
+    # If nobody waits for it any more, it is not missed.
+    with suppress(OSError):
+        there.send(found)
+
+
+def _learn(
+    name: str, params: dict[str, Any], parts: Parts, n_neighbors: int, random_state: Any
+) -> Compared:
+    X, y = parts[:2]
+    learner = make_learner(name, params, random_state)
+    start = time.perf_counter()
+    try:
+        reduction = reduction_for(learner, X)
+        form = reduction.lift(learner.fit(reduction.rows(X), y).metric_)
+        seconds, memory = time.perf_counter() - start, _peak()
+        correct = knn_correct(form, *parts, n_neighbors)
+    except (ValueError, MemoryError) as error:
+        return Compared(name, np.nan, time.perf_counter() - start, _peak(), str(error))
+    return Compared(name, float(np.mean(~correct)), seconds, memory, correct=correct)
+
+
+def _peak() -> int | None:
+    """The most bytes this process held at once; None where the system does not tell."""
+    try:
+        # What getrusage says on Linux includes what the parent held when it started this process.
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    except (OSError, IndexError):
+        pass
+    try:
+        import resource
+    except ImportError:
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
