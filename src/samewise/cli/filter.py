@@ -14,10 +14,10 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from samewise.cli.console import print_json, working
 from samewise.cli.errors import one_sentence
 from samewise.cli.exports import check_output
 from samewise.cli.options import Debug, read_saved
-from samewise.cli.console import print_json, working
 from samewise.exceptions import InvalidInputError
 from samewise.filtering import (
     BatchTopicFilter,

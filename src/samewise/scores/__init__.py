@@ -37,13 +37,6 @@ from samewise.scores.verification import (
     roc,
     verification_error,
 )
-from samewise.scores.verification import (
-    Roc,
-    balanced_error,
-    choose_threshold,
-    roc,
-    verification_error,
-)
 
 __all__ = [
     "FilteringScores",
