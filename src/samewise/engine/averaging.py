@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,7 +177,7 @@ class Average:
         return state
 
     @classmethod
-    def restore(cls, saved: Saved, store: Any) -> Average:
+    def restore(cls, saved: Saved, store: Any) -> Self:
         """The average of that state, beside the matrix it averages."""
         kind, number = saved.value("kind"), saved.count("number")
         average = cls(kind if number == 0 else (kind, number))

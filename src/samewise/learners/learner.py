@@ -212,7 +212,7 @@ class Learner(Storable, BaseEstimator, storable=False):
 class MapLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner, storable=False):
     """A learner whose form maps rows to coordinates in which it is the usual distance or cosine."""
 
-    metric_: Mahalanobis | GeneralizedCosine | KernelMahalanobis
+    metric_: Any
 
     @property
     def components_(self) -> Array:
@@ -234,8 +234,11 @@ class MapLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner, sto
             Euclidean distances of the result are the learned distances; under a learned cosine,
             rows have unit length and inner products are the learned similarities.
         """
-        rows = self._rows(X)
-        return self.metric_.embed(rows)
+        return self._mapped(self._rows(X))
+
+    def _mapped(self, X: Matrix) -> NDArray[Any]:
+        """Checked rows, mapped."""
+        return self.metric_.embed(X)
 
     @property
     def _n_features_out(self) -> int:

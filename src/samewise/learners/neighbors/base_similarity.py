@@ -26,6 +26,8 @@ SQUARE = 32
 class BaseSimilarity:
     """Examples under the base similarity, in the order of their classes.
 
+    Under a named normalizer a zero row has the similarity 0 to every row.
+
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
@@ -41,6 +43,8 @@ class BaseSimilarity:
         The examples in that order; with unit length for a cosine, whose N is then 1.
     labels, starts : arrays
         The class in each place; where each class starts, and n.
+    zero : array of shape (n,)
+        Whether the row is zero, under a named normalizer.
     """
 
     def __init__(self, X: Matrix, labels: Indices, normalizer: Normalizer) -> None:
@@ -49,6 +53,9 @@ class BaseSimilarity:
         self.labels = np.asarray(labels)[self.order]
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(labels))])
         self.rows = rows_for(normalizer, X)[self.order]
+        self.zero = np.zeros(len(labels), dtype=bool)
+        if isinstance(normalizer, str):
+            self.zero = normalizers.sizes(normalizer, self.rows) == 0
 
     @property
     def splits(self) -> bool:
@@ -60,6 +67,8 @@ class BaseSimilarity:
         X, Y = self.rows[left], self.rows[right]
         if isinstance(self._normalizer, str):
             N = normalizers.crossed(self._normalizer, X, Y)
+            if self.zero.any():
+                N = np.where(self.zero[left][:, None] | self.zero[right], np.inf, N)
             wrong = N <= 0
         else:
             assert callable(self._normalizer)
@@ -80,7 +89,7 @@ class BaseSimilarity:
         real = right >= 0
         left = np.broadcast_to(left[:, None], right.shape)[real]
         right = right[real]
-        # N speaks all against all: of a square this wide the diagonal is used.
+        # N is made of all rows with all rows: of a square this wide the diagonal is used.
         parts = row_slices(len(left), 1, SQUARE)
         values = [self.inverse(left[part], right[part]).diagonal() for part in parts]
         inverse[real] = np.concatenate([np.empty(0), *values])
@@ -132,7 +141,10 @@ class BaseSimilarity:
 
 
 def rows_for(normalizer: Normalizer, X: Matrix) -> Matrix:
-    """X, with unit rows for a cosine; refused where a named base similarity is undefined."""
+    """X, with unit rows for a cosine, where zero rows stay zero.
+
+    Refused are entries for which a named base similarity is not defined.
+    """
     if not isinstance(normalizer, str):
         return X
     values = X.data if sp.issparse(X) else X
@@ -142,13 +154,8 @@ def rows_for(normalizer: Normalizer, X: Matrix) -> Matrix:
             f"{np.min(values):.3g}; shift or scale the features, or use normalizer='cosine'."
         )
     sizes = normalizers.sizes(normalizer, X)
-    refuse_zero(
-        np.flatnonzero(sizes == 0),
-        f"for which the {normalizer} normalizer leaves the similarity undefined",
-        ", or use normalizer=None",
-    )
     if not np.isfinite(sizes).all():
-        raise InvalidInputError("X holds values whose squares overflow; scale the features down.")
+        raise InvalidInputError("X has values whose squares overflow; scale the features down.")
     return normalize(X) if normalizer == "cosine" else X
 
 

@@ -1,10 +1,8 @@
-"""What learners from hits and misses share: labels, small classes, and fits that are refused."""
+"""Class labels of a fit: their numbers, small classes, and what nothing can be learned from."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,20 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 
-__all__ = ["numbered", "unchanged_before", "unit", "warn_of_small_classes"]
-
-
-@contextmanager
-def unchanged_before(last: str, learner: Any) -> Iterator[None]:
-    """What ends a fit before its attribute `last` is set leaves the learner as it was."""
-    before = vars(learner).copy()
-    try:
-        yield
-    except BaseException:
-        if vars(learner).get(last) is before.get(last):
-            vars(learner).clear()
-            vars(learner).update(before)
-        raise
+__all__ = ["numbered", "unit", "warn_of_small_classes"]
 
 
 def numbered(y: NDArray[Any], owner: str) -> tuple[NDArray[Any], Indices]:
@@ -81,8 +66,8 @@ def unit(Z: Array, owner: str, stacklevel: int) -> Array:
     if largest == 0:
         warnings.warn(
             f"{owner} has learned nothing: hits and misses are alike in every feature or, with "
-            "psd=True, misses are nowhere farther than hits. All examples look the same under its "
-            "metric_. Scale or change the features, raise n_neighbors, or set psd=False.",
+            "psd='end', misses are nowhere farther than hits. All examples look the same under its "
+            "metric_. Scale or change the features, raise n_neighbors, or set psd=None.",
             SamewiseWarning,
             stacklevel=stacklevel + 1,
         )

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
 from samewise.forms import NormalizedBilinear
-from samewise.kernels import normalizers
 from samewise.kernels.pairwise import dense
-from samewise.kernels.psd import project
 from samewise.learners.attributes import Attribute, FormOf, Labels, Number
-from samewise.learners.neighbors.class_checks import unchanged_before, unit, warn_of_small_classes
-from samewise.learners.neighbors.contrast_learner import ContrastLearner, Contrasts
+from samewise.learners.neighbors.class_checks import unit, warn_of_small_classes
+from samewise.learners.neighbors.similarity_learner import (
+    ContrastLearner,
+    Contrasts,
+    nearest_psd,
+    similarity,
+)
 
 __all__ = ["RBS"]
 
@@ -42,27 +45,39 @@ class RBS(ContrastLearner):
     structure : {"full", "diagonal"}, default="full"
         Kind of matrix to learn; "diagonal" is one weight for each feature.
     normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
-        Normalizer N of the similarity, see `NormalizedBilinear`. None is the formula as printed,
-        with N = 1; with "cosine" it is the same formula on rows of unit length.
-    psd : bool, default=False
-        Keep A ⪰ 0: the symmetric part of Z is projected on the positive semi-definite matrices
-        before it is divided by its norm. That is the maximum of M under both conditions.
+        Normalizer N of the similarity, see `NormalizedBilinear`. None is N = 1. Zero rows have the
+        similarity 0 to every row and contribute nothing.
+    psd : {"end"} or None, default=None
+        When A ⪰ 0 is restored. "end": the symmetric part of Z is projected on the positive
+        semi-definite matrices before it is divided by its norm, which gives the maximum of M under
+        both conditions. None: never.
 
     Attributes
     ----------
     metric_ : NormalizedBilinear
         The learned similarity.
+    components_ : array of shape (rank of A, n_features_in_)
+        L with A = LᵀL, only where there is `transform`: with psd="end" and normalizer "cosine" or
+        None.
     margin_ : float
         M(A), the sum of all margins.
-    classes_ : array
-        The labels.
+    classes_ : array of shape (n_classes,)
+        The class labels.
     n_features_in_ : int
-        Number of features d.
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
+
+    See Also
+    --------
+    SRBS : Minimizes a smooth count of the negative margins.
+    SiLA : Finds impostors under the present A.
+    Relief : Weights of features, from distances.
 
     Notes
     -----
-    Dense or CSR rows; A is a dense d × d matrix for both. Neighbors are found in blocks of
-    products, so memory grows with n, not with n².
+    Dense or CSR rows; A is a dense matrix for both. Neighbors are found in blocks of products, so
+    memory grows with n, not with n².
 
     A large sum of margins does not mean few negative ones, which is why `SRBS` minimizes a smooth
     count of these instead.
@@ -75,7 +90,7 @@ class RBS(ContrastLearner):
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.learners.neighbors.rbs import RBS
+    >>> from samewise import RBS
     >>> X = np.array([[2.0, 1.0], [3.0, -1.0], [-2.0, 1.0], [-3.0, -1.0]])
     >>> rbs = RBS(structure="diagonal").fit(X, [0, 0, 1, 1])
     >>> rbs.metric_.matrix.round(2) + 0.0
@@ -91,10 +106,9 @@ class RBS(ContrastLearner):
         "margin_": Number(),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        **ContrastLearner._parameter_constraints,
         "structure": [StrOptions({"full", "diagonal"})],
-        "normalizer": [StrOptions(set(normalizers.NAMES)), None],
-        "psd": ["boolean"],
+        "psd": [StrOptions({"end"}), None],
     }
 
     def __init__(
@@ -103,7 +117,7 @@ class RBS(ContrastLearner):
         *,
         structure: str = "full",
         normalizer: str | None = "cosine",
-        psd: bool = False,
+        psd: str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.structure = structure
@@ -116,28 +130,27 @@ class RBS(ContrastLearner):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
+        X : array or CSR matrix of shape (n, n_features)
+            Examples.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self
         """
-        with unchanged_before("margin_", self):
-            told = self._contrasts(X, y)
-            Z = self._sum(told)
-            warn_of_small_classes(told.labels, self.n_neighbors, stacklevel=3)
-            A = unit(self._projected(Z), "RBS", stacklevel=3)
-            matrix = np.diag(A) if A.ndim == 1 else A
-            self.metric_ = NormalizedBilinear(matrix, self.normalizer)
+        with unchanged_if_refused(self):
+            contrasts = self._contrasts(X, y)
+            Z = self._sum(contrasts)
+            warn_of_small_classes(contrasts.labels, self.n_neighbors, stacklevel=3)
+            A = unit(nearest_psd(Z) if self.psd else Z, "RBS", stacklevel=3)
+            self.metric_ = similarity(A, self.normalizer)
             self.margin_ = float(np.sum(A * Z))
         return self
 
-    def _sum(self, told: Contrasts) -> Array:
+    def _sum(self, contrasts: Contrasts) -> Array:
         """Z, or its diagonal."""
-        X, V, _ = told
+        X, V, _ = contrasts
         if self.structure == "full":
             return dense(X.T @ V)
         return np.asarray((X * V if isinstance(X, np.ndarray) else X.multiply(V)).sum(axis=0))
-
-    def _projected(self, Z: Array) -> Array:
-        if not self.psd:
-            return Z
-        return np.maximum(Z, 0) if Z.ndim == 1 else project(Z)

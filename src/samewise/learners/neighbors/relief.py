@@ -9,25 +9,24 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.utils import TransformerTags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Mahalanobis, NormalizedBilinear
 from samewise.kernels import normalizers
 from samewise.kernels.manhattan import manhattan
 from samewise.kernels.pairwise import row_slices
-from samewise.kernels.psd import project
 from samewise.learners.attributes import Attribute, FormOf, Labels, Values
-from samewise.learners.learner import Learner
-from samewise.learners.neighbors.class_checks import (
-    numbered,
-    unchanged_before,
-    unit,
-    warn_of_small_classes,
+from samewise.learners.learner import MapLearner
+from samewise.learners.neighbors.class_checks import numbered, unit, warn_of_small_classes
+from samewise.learners.neighbors.similarity_learner import (
+    ConditionalMap,
+    nearest_psd,
+    similarity,
 )
 from samewise.search.hits import hits_and_misses
 
@@ -37,13 +36,7 @@ _BLOCK_BYTES = 8 * 2**20
 Matrix64 = NDArray[np.float64]
 
 
-def _is_distance(learner: Relief) -> bool:
-    if learner.form == "distance":
-        return True
-    raise AttributeError("Relief has transform only with form='distance'.")
-
-
-class Relief(Learner):
+class Relief(ConditionalMap, MapLearner):
     """RELIEF and ReliefF: one weight for each feature, or a full matrix.
 
     For J examples x with their nearest hit H, of the same class, and nearest miss M, of another,
@@ -71,11 +64,12 @@ class Relief(Learner):
         √((x − x')ᵀW(x − x')) in the units of diff, as RELIEF means them; weights below 0 are 0.
         "similarity": xᵀAx'/N(x, x') of the rows as they are, with A = diag(w) or W: how the thesis
         uses them beside `RBS`.
-    psd : bool, default=True
-        Whether weights below 0 become 0, and W is projected on the positive semi-definite
-        matrices. A distance needs it.
+    psd : {"end"} or None, default="end"
+        When A ⪰ 0 is restored. "end": weights below 0 become 0, and W is projected on the positive
+        semi-definite matrices, which a distance needs. None: never.
     normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
-        Normalizer N of the similarity, see `NormalizedBilinear`. Only for form="similarity".
+        Normalizer N of the similarity, see `NormalizedBilinear`. Only for form="similarity". Zero
+        rows have the similarity 0 to every row.
     n_draws : int, default=None
         Number J of examples, sampled with replacement. By default each example is taken once.
     discrete : "none", or array of feature numbers or of booleans, default="none"
@@ -96,10 +90,20 @@ class Relief(Learner):
         max_l − min_l; 1 for constant features, and for discrete ones.
     metric_ : Mahalanobis or NormalizedBilinear
         The learned form, with weights or matrix of norm 1 in the units of diff.
-    classes_ : array
-        The labels.
+    components_ : array of shape (rank, n_features_in_)
+        The map L of `transform`, only with form="distance". For weights: the features that count,
+        by decreasing weight, scaled.
+    classes_ : array of shape (n_classes,)
+        The class labels.
     n_features_in_ : int
-        Number of features d.
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
+
+    See Also
+    --------
+    RBS : A similarity from targets and impostors in closed form.
+    LMNN : A full distance with large margins to impostors.
 
     Notes
     -----
@@ -116,7 +120,7 @@ class Relief(Learner):
     Examples
     --------
     >>> import numpy as np
-    >>> from samewise.learners.neighbors.relief import Relief
+    >>> from samewise import Relief
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], 50)
     >>> X = rng.uniform(size=(100, 3))
@@ -139,7 +143,7 @@ class Relief(Learner):
         "structure": [StrOptions({"diagonal", "full"})],
         "misses": [StrOptions({"each", "any"})],
         "form": [StrOptions({"distance", "similarity"})],
-        "psd": ["boolean"],
+        "psd": [StrOptions({"end"}), None],
         "normalizer": [StrOptions(set(normalizers.NAMES)), None],
         "n_draws": [Interval(Integral, 1, None, closed="left"), None],
         "discrete": [StrOptions({"none"}), "array-like"],
@@ -153,7 +157,7 @@ class Relief(Learner):
         structure: str = "diagonal",
         misses: str = "each",
         form: str = "distance",
-        psd: bool = True,
+        psd: str | None = "end",
         normalizer: str | None = "cosine",
         n_draws: int | None = None,
         discrete: Any = "none",
@@ -175,11 +179,16 @@ class Relief(Learner):
 
         Parameters
         ----------
-        X : array of shape (n, d)
+        X : array of shape (n, n_features)
+            Examples.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self
         """
-        with unchanged_before("metric_", self):
+        with unchanged_if_refused(self):
             self._fit(X, y)
         return self
 
@@ -188,8 +197,8 @@ class Relief(Learner):
         self.classes_, labels = numbered(y, "Relief")
         if self.form == "distance" and not self.psd:
             raise InvalidInputError(
-                "A distance has no negative weights. Got form='distance' with psd=False; leave psd "
-                "as it is, or set form='similarity'."
+                "A distance has no negative weights. Got form='distance' with psd=None; set psd "
+                "to 'end', or form to 'similarity'."
             )
         discrete = self._discrete(X.shape[1])
         U, self.ranges_ = _scaled(X, discrete)
@@ -262,44 +271,19 @@ class Relief(Learner):
         return Z
 
     def _form(self, Z: Array, dtype: Any) -> Mahalanobis | NormalizedBilinear:
-        if self.psd:
-            Z = np.maximum(Z, 0) if Z.ndim == 1 else project(Z)
-        A = unit(Z, "Relief", stacklevel=5)
-        A = np.diag(A) if A.ndim == 1 else A
+        A = unit(nearest_psd(Z) if self.psd else Z, "Relief", stacklevel=5)
         if self.form == "similarity":
-            return NormalizedBilinear(A.astype(dtype), self.normalizer)
+            return similarity(A.astype(dtype), self.normalizer)
+        A = np.diag(A) if A.ndim == 1 else A
         return Mahalanobis((A / np.outer(self.ranges_, self.ranges_)).astype(dtype))
 
-    @available_if(_is_distance)
-    def transform(self, X: Any) -> Array:
-        """Map rows so that their Euclidean distances are the learned ones.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n, rank of the metric)
-            For weights: the features that count, by decreasing weight, scaled.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        assert isinstance(self.metric_, Mahalanobis)
-        return self.metric_.embed(X)
-
-    @available_if(_is_distance)
-    def fit_transform(self, X: Any, y: ArrayLike) -> Array:
-        """Learn, and transform the examples learned from."""
-        return self.fit(X, y).transform(X)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "metric_")
+    @property
+    def _why_no_map(self) -> str:
+        return "" if self.form == "distance" else "Relief has transform only with form='distance'."
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
-        tags.transformer_tags = TransformerTags(preserves_dtype=["float64", "float32"])
         return tags
 
 
@@ -310,7 +294,7 @@ def _scaled(X: Array, discrete: NDArray[np.bool_]) -> tuple[Matrix64, Matrix64]:
     with np.errstate(over="ignore"):
         ranges = U.max(axis=0) - lowest
     if not np.isfinite(ranges).all():
-        raise InvalidInputError("X holds values whose differences overflow; scale the features.")
+        raise InvalidInputError("X has values whose differences overflow; scale the features.")
     ranges[(ranges == 0) | discrete] = 1
     U -= lowest
     U /= ranges

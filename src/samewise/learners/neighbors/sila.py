@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices, Matrix
 from samewise.engine.averaging import RankOnes, Spec, Terms, checked_average
 from samewise.engine.history import History
 from samewise.engine.online import few_threads
 from samewise.engine.progress import Progress
-from samewise.engine.stores import Full
 from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.files.state import Saved, State
 from samewise.forms import Bilinear, NormalizedBilinear
@@ -29,16 +29,10 @@ from samewise.kernels import steps
 from samewise.kernels.pairwise import dense
 from samewise.kernels.screen import screen, whitened
 from samewise.learners.attributes import Attribute, FormOf, Labels
-from samewise.learners.learner import Learner
 from samewise.learners.neighbors.base_similarity import BaseSimilarity
-from samewise.learners.neighbors.class_checks import (
-    numbered,
-    unchanged_before,
-    warn_of_small_classes,
-)
-from samewise.learners.neighbors.voted_perceptron import Run, Voted
-from samewise.learners.per_class import PerClass
-from samewise.search import Index, margins
+from samewise.learners.neighbors.class_checks import numbered, warn_of_small_classes
+from samewise.learners.neighbors.similarity_learner import SimilarityLearner, similarity
+from samewise.learners.neighbors.voted_perceptron import VotedRun
 
 __all__ = ["SiLA"]
 
@@ -49,7 +43,7 @@ LARGEST = 2**28
 """Entries of A beyond which it would hardly fit into memory."""
 
 
-class SiLA(PerClass, Learner):
+class SiLA(SimilarityLearner):
     """Similarity learning for k-NN: s_A(x, x') = xᵀAx'/N(x, x') by a voted perceptron.
 
     Every example should be more similar to its targets T, the k nearest of its own class under the
@@ -58,49 +52,48 @@ class SiLA(PerClass, Learner):
 
         A ← A + Σ_{y∈T} f(x, y) − Σ_{z∈B} f(x, z),
 
-    with f = xyᵀ/N (full), (xyᵀ + yxᵀ)/N (symmetric) or diag(x∘y)/N (diagonal). What is handed out
-    is an average over the matrices met, each weighted by the rounds it survived. With psd="each" A
-    is projected on A ⪰ 0 after each step: eSiLA.
+    with f = xyᵀ/N (full), (xyᵀ + yxᵀ)/N (symmetric) or diag(x∘y)/N (diagonal). The result is an
+    average over the matrices met, each weighted by the rounds it survived. With psd="each" A is
+    projected on A ⪰ 0 after each step: eSiLA.
 
     If some U with ‖U‖ = 1 keeps every example's targets ahead of any k examples of other classes by
-    γ, and no step is longer than R, then an epoch makes at most R²/γ² mistakes; with examples that
+    γ, and no step is longer than R, then a pass makes at most R²/γ² mistakes; with examples that
     lack up to ε_i of it, at most (R + D)²/γ², D² = Σ ε_i². (Full and diagonal, without psd.)
 
     Parameters
     ----------
     n_neighbors : int, default=3
-        Number k of neighbors. An example of a class of k members or fewer has as many impostors as
-        it has targets; the only member of a class is skipped. A warning says so.
+        Number k of neighbors. In a class of k examples or fewer, an example has all others as
+        targets and as many impostors; an example alone in its class takes no part. A warning says
+        so.
     structure : {"full", "symmetric", "diagonal"}, default="full"
         Kind of matrix to learn; "diagonal" is one weight for each feature.
     normalizer : {"cosine", "dice", "jaccard"}, callable or None, default="cosine"
-        Normalizer N of the similarity, see `NormalizedBilinear`.
-    psd : False or "each", default=False
-        Whether A ⪰ 0 is restored after each step.
+        Normalizer N of the similarity, see `NormalizedBilinear`. None is N = 1. With a named
+        normalizer zero rows have the similarity 0 to every row and are skipped.
+    psd : {"each"} or None, default=None
+        When A ⪰ 0 is restored. "each": after each step. None: never.
     impostors : "exact" or int, default="exact"
         Search all examples of other classes, or only the so many nearest of them under the base
         similarity, which are found once.
-    mode : {"multiclass", "binary"}, default="multiclass"
-        One A for all classes, or one for each class against the others (`metrics_`), to decide with
-        by `PerClassClassifier`.
     step : {"perceptron", "pa1", "pa2"}, default="perceptron"
         "perceptron": as above. "pa1", "pa2": the step is multiplied by τ = min(C, ℓ/g) or
         ℓ/(g + 1/(2C)), where ℓ > 0 is what the margin lacks to 1 and g is by how much the whole
         step would raise it; then also examples with a positive margin below 1 move A.
     C : float, default=1.0
         Aggressiveness: larger allows larger steps. Only for "pa1" and "pa2".
-    average : {"survival", "last", "uniform"}, ("suffix", q) or ("cutoff", c), default="survival"
+    average : {"survival", "last", "uniform"}, ("suffix", q) or ("cutoff", k), default="survival"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
         each survived; the mean of the last q; the mean of those that survived more than k rounds,
-        weighted by the rounds beyond k. The sum of the weights is scaled to 1.
-    n_epochs : int, default=10
+        weighted by the rounds beyond k. Here the last q are weighted by their rounds, too.
+    n_passes : int, default=10
         How often `fit` goes through the data.
     shuffle : bool, default=False
         Whether `fit` takes the data in a new random order on each pass.
     warm_start : bool, default=False
         Whether to start from the result of the previous `fit`. It goes on from A, the averages and
         the counters.
-    verbose : bool, default=False
+    verbose : bool or int, default=False
         Print progress to standard error.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
@@ -108,17 +101,25 @@ class SiLA(PerClass, Learner):
     Attributes
     ----------
     metric_ : NormalizedBilinear, or Bilinear for normalizer=None
-        The learned similarity; not for mode="binary".
-    metrics_, learners_ : lists
-        For mode="binary": the similarity and the learner of each class, in the order of classes_.
-    classes_ : array
+        The learned similarity.
+    classes_ : array of shape (n_classes,)
+        The class labels.
     n_updates_, n_seen_, n_mistakes_ : int
-        A mistake is an example whose margin was not positive when it was shown.
+        Examples that moved A, examples shown, and those whose margin was not positive then.
     loss_ : float
         What margins lacked to 0 (perceptron) or 1, in all.
     history_ : dict of arrays
         Running totals "rounds", "loss", "mistakes", "updates".
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
+
+    See Also
+    --------
+    GCosLA : A generalized cosine, learned from pairs.
+    RBS : A similarity from targets and impostors in closed form.
+    PerClassClassifier : One similarity for each class against the others.
 
     Notes
     -----
@@ -133,31 +134,31 @@ class SiLA(PerClass, Learner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise.decide import KNNClassifier
-    >>> from samewise.learners.neighbors.sila import SiLA
+    >>> from samewise import KNNClassifier, SiLA
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = SiLA(n_epochs=5).fit(X[::2], y[::2])
+    >>> learner = SiLA(n_passes=5).fit(X[::2], y[::2])
     >>> learner.metric_
     NormalizedBilinear(shape=(4, 4), normalizer='cosine')
     >>> KNNClassifier(learner).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
     True
     """
 
+    metric_: Bilinear
+
     _learned: ClassVar[dict[str, Attribute]] = {
-        "_metric": FormOf((Bilinear, NormalizedBilinear)),
+        "metric_": FormOf((Bilinear, NormalizedBilinear)),
         "classes_": Labels(),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "structure": [StrOptions(set(STRUCTURES))],
-        "normalizer": [StrOptions({"cosine", "dice", "jaccard"}), callable, None],
-        "psd": [StrOptions({"each"}), "boolean"],
+        "normalizer": [*SimilarityLearner._parameter_constraints["normalizer"], callable],
+        "psd": [StrOptions({"each"}), None],
         "impostors": [StrOptions({"exact"}), Interval(Integral, 1, None, closed="left")],
-        "mode": [StrOptions({"multiclass", "binary"})],
         "step": [StrOptions({"perceptron", "pa1", "pa2"})],
         "C": [Interval(Real, 0, None, closed="neither")],
         "average": [str, tuple, list],
-        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "n_passes": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
@@ -170,13 +171,12 @@ class SiLA(PerClass, Learner):
         *,
         structure: str = "full",
         normalizer: str | Callable[[Matrix, Matrix], Array] | None = "cosine",
-        psd: bool | str = False,
+        psd: str | None = None,
         impostors: int | str = "exact",
-        mode: str = "multiclass",
         step: str = "perceptron",
         C: float = 1.0,
         average: Spec = "survival",
-        n_epochs: int = 10,
+        n_passes: int = 10,
         shuffle: bool = False,
         warm_start: bool = False,
         verbose: int | bool = False,
@@ -187,11 +187,10 @@ class SiLA(PerClass, Learner):
         self.normalizer = normalizer
         self.psd = psd
         self.impostors = impostors
-        self.mode = mode
         self.step = step
         self.C = C
         self.average = average
-        self.n_epochs = n_epochs
+        self.n_passes = n_passes
         self.shuffle = shuffle
         self.warm_start = warm_start
         self.verbose = verbose
@@ -203,74 +202,66 @@ class SiLA(PerClass, Learner):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
+        X : array or CSR matrix of shape (n, n_features)
+            Examples.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self
         """
-        with unchanged_before("_metric", self):
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                ensure_min_samples=2,
-            )
-            self._learn(X, np.asarray(y))
+        random = check_random_state(self.random_state)
+        # Ctrl-C is raised on leaving the first of these, with what was learned in place.
+        with Progress("SiLA", 0, self.verbose) as progress, unchanged_if_refused(self, random):
+            X, y = self._examples(X, y)
+            checked_average(self.average)
+            self.classes_, labels = numbered(y, "SiLA")
+            run = self._beginning(X.shape[1])
+            base = BaseSimilarity(X, labels, self.normalizer)
+            neighborhoods = Neighborhoods(base, self.n_neighbors, self.impostors)
+            warn_of_small_classes(labels, self.n_neighbors, stacklevel=3)
+            progress.total = self.n_passes * len(neighborhoods.shown)
+            with few_threads(X.shape[1]):
+                for shown in self._blocks(neighborhoods, random):
+                    self._show(run, neighborhoods, shown)
+                    progress.report(run.history)
+                    if progress.interrupted:
+                        break
+            self._run = run
+            self.metric_ = self._form(run, X.dtype)
         return self
 
-    def _learn(self, X: Matrix, y: NDArray[Any]) -> None:
-        if self.psd is True:
-            raise InvalidInputError(
-                "The 'psd' parameter must be False or 'each'. Got True instead."
-            )
-        checked_average(self.average)
-        classes, labels = numbered(y, type(self).__name__)
-        if self.mode == "binary":
-            self.__dict__.pop("_run", None)
-            self._one_by_one(X, y)
-            return
-        d = X.shape[1]
+    def _beginning(self, d: int) -> VotedRun:
+        """A new run, or that of the fit before to go on with."""
         if d * d > LARGEST and self.structure != "diagonal":
             raise TooLargeError(
                 f"A of {d} features has {d}² entries, more than {LARGEST:,}. Reduce the features "
                 "first, for example with sklearn.decomposition.TruncatedSVD, or use "
                 "structure='diagonal'."
             )
-        base = BaseSimilarity(X, labels, self.normalizer)
         shape = (1, d) if self.structure == "diagonal" else (d, d)
         # A copy: what is refused on the way leaves the run before as it was.
         run = copy.deepcopy(getattr(self, "_run", None)) if self.warm_start else None
         if run is None:
-            run = Run(Full(np.zeros(shape)), Voted(self.average), History())
-        elif run.store.shape != shape:
+            return VotedRun.begin(shape, self.average)
+        if run.store.shape != shape:
             raise InvalidInputError(
                 f"warm_start goes on with a matrix of shape {run.store.shape}, but now it would be "
                 f"{shape}; use a new learner."
             )
-        neighborhoods = Neighborhoods(base, self.n_neighbors, self.impostors)
-        warn_of_small_classes(labels, self.n_neighbors, stacklevel=5)
-        random = check_random_state(self.random_state)
-        n = len(neighborhoods.shown)
-        with (
-            Progress(type(self).__name__, self.n_epochs * n, self.verbose) as progress,
-            few_threads(d),
-        ):
-            for _ in range(self.n_epochs):
-                order = random.permutation(n) if self.shuffle else np.arange(n)
-                for start in range(0, n, neighborhoods.block):
-                    shown = neighborhoods.shown[order[start : start + neighborhoods.block]]
-                    self._show(run, neighborhoods, shown)
-                    progress.report(run.history)
-                    if progress.interrupted:
-                        break
-                if progress.interrupted:
-                    break
-            self.__dict__.pop("learners_", None)
-            self.classes_, self._run = classes, run
-            self._metric = self._form(run, X.dtype)
+        return run
 
-    def _show(self, run: Run, neighborhoods: Neighborhoods, shown: Indices) -> None:
+    def _blocks(
+        self, neighborhoods: Neighborhoods, random: np.random.RandomState
+    ) -> Iterator[Indices]:
+        n = len(neighborhoods.shown)
+        for _ in range(self.n_passes):
+            order = random.permutation(n) if self.shuffle else np.arange(n)
+            for start in range(0, n, neighborhoods.block):
+                yield neighborhoods.shown[order[start : start + neighborhoods.block]]
+
+    def _show(self, run: VotedRun, neighborhoods: Neighborhoods, shown: Indices) -> None:
         """Learn from a block of examples."""
         n, d = len(shown), neighborhoods.base.rows.shape[1]
         hinge, psd = self.step != "perceptron", bool(self.psd)
@@ -305,32 +296,24 @@ class SiLA(PerClass, Learner):
             terms.append(RankOnes(one if self.structure == "diagonal" else U, U, mu, update))
         return list(terms)
 
-    def _form(self, run: Run, dtype: Any) -> Bilinear:
+    def _form(self, run: VotedRun, dtype: Any) -> Bilinear:
         A = run.average.solution(run.store, 0.0)[0].astype(dtype)
         if self.structure == "diagonal":
             A = np.diag(A[0])
-        return Bilinear(A) if self.normalizer is None else NormalizedBilinear(A, self.normalizer)
+        return Bilinear(A) if self.normalizer is None else similarity(A, self.normalizer)
 
     def _learned_state(self) -> State:
         return super()._learned_state().add("run", self._run.state())
 
     def _restore_learned(self, saved: Saved) -> None:
         super()._restore_learned(saved)
-        self._run = Run.restore(saved.part("run"))
+        self._run = VotedRun.restore(saved.part("run"))
         d = self.n_features_in_
         saved.check(self._run.store.shape in ((1, d), (d, d)), "run must be of its features")
 
     @property
-    def metric_(self) -> Bilinear:
-        """The learned similarity; not for mode="binary"."""
-        check_is_fitted(self)
-        self._check_single()
-        return self._metric
-
-    @property
     def _counters(self) -> History:
         check_is_fitted(self)
-        self._check_single()
         return self._run.history
 
     @property
@@ -357,34 +340,6 @@ class SiLA(PerClass, Learner):
     def history_(self) -> dict[str, NDArray[np.float64]]:
         """The learning curve: running totals "rounds", "loss", "mistakes", "updates"."""
         return self._counters.curve
-
-    def margins(self, X: Matrix, y: ArrayLike) -> NDArray[np.float64]:
-        """Σ_{y∈T} s_A(x, y) − Σ_{z∈B} s_A(x, z) for each row, both found by the base similarity.
-
-        `samewise.search.margins` gives those under any form.
-        """
-        check_is_fitted(self)
-        base = NormalizedBilinear(np.eye(self.n_features_in_), self.normalizer)
-        return margins(self.metric_, X, y, self.n_neighbors, base=base)
-
-    def score(self, X: Any, y: ArrayLike | None = None) -> float:
-        """Leave-one-out accuracy of the most similar example among those given."""
-        check_is_fitted(self)
-        X, y = validate_data(
-            self, X, y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
-        nearest = Index(self.metric_, X).query(X, 1, exclude_self=True)[1][:, 0]
-        return float(np.mean(np.asarray(y)[nearest] == y))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_run" in vars(self) or "learners_" in vars(self)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = self.normalizer in ("dice", "jaccard")
-        tags.target_tags.required = True
-        return tags
 
 
 class Neighborhoods:
@@ -421,7 +376,7 @@ class Neighborhoods:
         self.block = max(1, min(BLOCK, 2**22 // n)) if wide else BLOCK
         place = np.empty(n, dtype=np.intp)
         place[base.order] = np.arange(n)
-        self.shown = place[self._targets[place, 0] >= 0]
+        self.shown = place[(self._targets[place, 0] >= 0) & ~base.zero[place]]
 
     def of(self, shown: Indices, A: Array) -> kernel.ShownExamples:
         """What the compiled loop takes of these examples, beginning with A."""

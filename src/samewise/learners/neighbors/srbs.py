@@ -13,25 +13,28 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Matrix
-from samewise.exceptions import SamewiseWarning
 from samewise.forms import NormalizedBilinear
-from samewise.kernels import normalizers
 from samewise.kernels.pairwise import dense, row_dots, row_slices, times
-from samewise.kernels.psd import project
 from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
-from samewise.learners.neighbors.class_checks import unchanged_before, warn_of_small_classes
-from samewise.learners.neighbors.contrast_learner import ContrastLearner
+from samewise.learners.neighbors.class_checks import warn_of_small_classes
+from samewise.learners.neighbors.similarity_learner import (
+    ContrastLearner,
+    nearest_psd,
+    similarity,
+)
 from samewise.solvers.run_log import RunLog
 
-__all__ = ["SRBS", "Cost"]
+__all__ = ["SRBS", "MarginCost"]
 
 _BLOCK_BYTES = 4 * 2**20
 
 
-class Cost:
+class MarginCost:
     """ε(A) = Σ_i 1/(1 + exp(β x_iᵀAv_i)) + λ‖A‖² and its gradient.
 
     Parameters
@@ -46,7 +49,7 @@ class Cost:
     Examples
     --------
     >>> import numpy as np
-    >>> cost = Cost(np.array([[1.0]]), np.array([[2.0]]), 1.0, 0.5, diagonal=False)
+    >>> cost = MarginCost(np.array([[1.0]]), np.array([[2.0]]), 1.0, 0.5, diagonal=False)
     >>> cost(np.array([[0.0]]))
     (0.5, array([[-0.5]]))
     """
@@ -111,17 +114,19 @@ class SRBS(ContrastLearner):
     structure : {"full", "diagonal"}, default="full"
         Kind of matrix to learn; "diagonal" is one weight for each feature.
     normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
-        Normalizer N of the similarity, see `NormalizedBilinear`. None is the formula as printed,
-        with N = 1.
-    psd : bool, default=False
-        Keep A ⪰ 0.
+        Normalizer N of the similarity, see `NormalizedBilinear`. None is N = 1. Zero rows have the
+        similarity 0 to every row and contribute nothing.
+    psd : {"each"} or None, default=None
+        When A ⪰ 0 is restored. "each": at each iteration, as `solver` says. None: never.
     solver : {"gradient", "lbfgs"}, default="gradient"
-        "gradient" takes the steps of the thesis, A ← A − (1/(tn)) ∂ε/∂A at iteration t, with a
-        projection on A ⪰ 0 after each if `psd`. Its steps fade: it ends where they lead from A = I,
-        which need not be a minimum. "lbfgs" goes down to a minimum of the same cost; with `psd`
-        over L, A = LᵀL, or over weights bounded by 0. The cost is not convex: minima may differ.
+        "gradient" takes the steps of the thesis, A ← A − (1/(tn)) ∂ε/∂A at iteration t, each
+        followed by a projection on A ⪰ 0 with psd="each". Its steps fade: it ends where they lead
+        from A = I, which need not be a minimum. "lbfgs" goes down to a minimum of the same cost;
+        with psd="each" over L, A = LᵀL, or over weights bounded by 0. The cost is not convex:
+        minima may differ.
     max_iter : int, default=500
-        Maximum number of iterations. For "gradient" they are the epochs of the thesis.
+        Maximum number of iterations. For "gradient" they are the epochs of the thesis. If `tol` is
+        not reached by then, a ConvergenceWarning says so.
     tol : float, default=1e-3
         Tolerance of the stopping rule. "gradient" stops when the entries of A change by no more
         than this in sum; "lbfgs" when no entry of the gradient, with respect to its variables,
@@ -136,21 +141,32 @@ class SRBS(ContrastLearner):
     ----------
     metric_ : NormalizedBilinear
         The learned similarity.
+    components_ : array of shape (rank of A, n_features_in_)
+        L with A = LᵀL, only where there is `transform`: with psd="each" and normalizer "cosine" or
+        None.
     loss_ : float
         ε(A).
     n_iter_ : int
+        Number of iterations.
     converged_ : bool
         Whether the run ended by `tol`.
     history_ : dict of arrays
         After each iteration: "loss" ε, "change" Σ|ΔA|, and "seconds".
-    classes_ : array
-        The labels.
+    classes_ : array of shape (n_classes,)
+        The class labels.
     n_features_in_ : int
-        Number of features d.
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
+
+    See Also
+    --------
+    RBS : The largest sum of margins, in closed form.
+    SiLA : Finds impostors under the present A.
 
     Notes
     -----
-    Dense or CSR rows; A is a dense d × d matrix for both. The work is done in float64.
+    Dense or CSR rows; A is a dense matrix for both. The work is done in float64.
 
     Ctrl-C ends a run with what was learned up to there in place.
 
@@ -162,8 +178,7 @@ class SRBS(ContrastLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise.learners.neighbors.rbs import RBS
-    >>> from samewise.learners.neighbors.srbs import SRBS
+    >>> from samewise import RBS, SRBS
     >>> X, y = load_iris(return_X_y=True)
     >>> wrong = [(learner.fit(X, y).margins(X, y) < 0).sum() for learner in (RBS(), SRBS())]
     >>> bool(wrong[1] < wrong[0])
@@ -179,12 +194,11 @@ class SRBS(ContrastLearner):
         "history_": History(),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        **ContrastLearner._parameter_constraints,
         "beta": [Interval(Real, 0, None, closed="neither")],
         "regularization": [Interval(Real, 0, None, closed="left")],
         "structure": [StrOptions({"full", "diagonal"})],
-        "normalizer": [StrOptions(set(normalizers.NAMES)), None],
-        "psd": ["boolean"],
+        "psd": [StrOptions({"each"}), None],
         "solver": [StrOptions({"lbfgs", "gradient"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -200,7 +214,7 @@ class SRBS(ContrastLearner):
         *,
         structure: str = "full",
         normalizer: str | None = "cosine",
-        psd: bool = False,
+        psd: str | None = None,
         solver: str = "gradient",
         max_iter: int = 500,
         tol: float = 1e-3,
@@ -225,58 +239,59 @@ class SRBS(ContrastLearner):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
+        X : array or CSR matrix of shape (n, n_features)
+            Examples.
         y : array of shape (n,)
             Class labels.
+
+        Returns
+        -------
+        self
         """
-        # Ctrl-C comes when what was learned is in place, the history last: that stays.
-        with unchanged_before("history_", self):
-            told = self._contrasts(X, y)
-            warn_of_small_classes(told.labels, self.n_neighbors, stacklevel=3)
-            rows, V = told.rows.astype(np.float64), told.directions.astype(np.float64)
+        log = RunLog("SRBS", ("loss", "change"), self.verbose, self.callback, "matrix")
+        # Ctrl-C is raised on leaving the log, with what was learned in place.
+        with log, unchanged_if_refused(self):
+            contrasts = self._contrasts(X, y)
+            warn_of_small_classes(contrasts.labels, self.n_neighbors, stacklevel=3)
+            rows = contrasts.rows.astype(np.float64)
+            V = contrasts.directions.astype(np.float64)
             diagonal = self.structure == "diagonal"
-            cost = Cost(rows, V, self.beta, self.regularization, diagonal)
-            fields = ("loss", "change")
-            with RunLog("SRBS", fields, self.verbose, self.callback, "matrix") as watch:
-                start = np.ones(rows.shape[1]) if diagonal else np.eye(rows.shape[1])
-                solve = self._descend if self.solver == "gradient" else self._minimize
-                A, self.converged_ = solve(cost, start, watch)
-                self._keep(cost, A, told.rows.dtype, watch)
-        if self.solver == "lbfgs" and not (self.converged_ or watch.stopped):
+            cost = MarginCost(rows, V, self.beta, self.regularization, diagonal)
+            start = np.ones(rows.shape[1]) if diagonal else np.eye(rows.shape[1])
+            solve = self._descend if self.solver == "gradient" else self._minimize
+            A, self.converged_ = solve(cost, start, log)
+            self.metric_ = similarity(A.astype(contrasts.rows.dtype), self.normalizer)
+            self.loss_ = cost(A)[0]
+            self.n_iter_ = len(log.rows)
+            log.say()
+            self.history_ = log.history
+        if not (self.converged_ or log.stopped):
             warnings.warn(
                 f"SRBS has not converged to tol={self.tol:g} in {self.n_iter_} iterations. Allow "
                 "more (max_iter), a larger tol, or a larger regularization.",
-                SamewiseWarning,
+                ConvergenceWarning,
                 stacklevel=3,
             )
         return self
 
-    def _keep(self, cost: Cost, A: Array, dtype: Any, watch: RunLog) -> None:
-        matrix = (np.diag(A) if A.ndim == 1 else A).astype(dtype)
-        self.metric_ = NormalizedBilinear(matrix, self.normalizer)
-        self.loss_ = cost(A)[0]
-        self.n_iter_ = len(watch.rows)
-        watch.say()
-        self.history_ = watch.history
-
-    def _descend(self, cost: Cost, A: Array, watch: RunLog) -> tuple[Array, bool]:
+    def _descend(self, cost: MarginCost, A: Array, log: RunLog) -> tuple[Array, bool]:
         """The schedule of the thesis: steps of 1/t along the mean gradient."""
         loss, G = cost(A)
         for t in range(1, self.max_iter + 1):
             before, A = A, A - G / (t * cost.n)
             if self.psd:
-                A = np.maximum(A, 0) if cost.diagonal else project(A)
+                A = nearest_psd(A)
             change = float(np.abs(A - before).sum())
             loss, G = cost(A)
-            if watch.look(A.copy, loss, change):
+            if log.look(A.copy, loss, change):
                 return A, False
             if change <= self.tol:
                 return A, True
         return A, False
 
-    def _minimize(self, cost: Cost, A: Array, watch: RunLog) -> tuple[Array, bool]:
+    def _minimize(self, cost: MarginCost, A: Array, log: RunLog) -> tuple[Array, bool]:
         """L-BFGS over A, or over L with A = LᵀL ⪰ 0; weights are bounded by 0 instead."""
-        factored = self.psd and not cost.diagonal
+        factored = bool(self.psd) and not cost.diagonal
         shape = A.shape
 
         def matrix(p: Array) -> Array:
@@ -296,7 +311,7 @@ class SRBS(ContrastLearner):
             new = matrix(intermediate_result.x).copy()
             change = float(np.abs(new - last[0]).sum())
             last[0] = new
-            if watch.look(new.copy, cost.n * float(intermediate_result.fun), change):
+            if log.look(new.copy, cost.n * float(intermediate_result.fun), change):
                 raise StopIteration
 
         found = minimize(
@@ -315,4 +330,4 @@ class SRBS(ContrastLearner):
         )
         # Where rounding leaves no lower value to be found, the search ends there as well.
         at_limit = found.nit >= self.max_iter or found.nfev >= 20 * self.max_iter
-        return matrix(found.x).copy(), not (at_limit or watch.stopped)
+        return matrix(found.x).copy(), not (at_limit or log.stopped)

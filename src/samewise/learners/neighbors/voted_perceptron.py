@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from samewise.engine.history import History
 from samewise.engine.stores import Full
 from samewise.files.state import Saved, State
 
-__all__ = ["Run", "Voted"]
+__all__ = ["Voted", "VotedRun"]
 
 
 class Voted(Average):
@@ -65,21 +65,26 @@ class Voted(Average):
         return state
 
     @classmethod
-    def restore(cls, saved: Saved, store: Any) -> Voted:
+    def restore(cls, saved: Saved, store: Any) -> Self:
         """The average of that state, beside the matrix it averages."""
-        average = cast(Voted, super().restore(saved, store))
+        average = super().restore(saved, store)
         ages = saved.array("ages", len(average.recent), dtypes=["float64"], empty=True)
         saved.check(bool(np.all(ages >= 0)), "ages must not be negative")
         average.ages.extend(ages.tolist())
         return average
 
 
-class Run(NamedTuple):
+class VotedRun(NamedTuple):
     """The state of the voted perceptron."""
 
     store: Full
     average: Voted
     history: History
+
+    @classmethod
+    def begin(cls, shape: tuple[int, int], average: Spec) -> VotedRun:
+        """A = 0, before the first example."""
+        return cls(Full(np.zeros(shape)), Voted(average), History())
 
     def state(self) -> State:
         """The three of them."""
@@ -87,7 +92,7 @@ class Run(NamedTuple):
         return state.add("average", self.average.state()).add("history", self.history.state())
 
     @classmethod
-    def restore(cls, saved: Saved) -> Run:
+    def restore(cls, saved: Saved) -> VotedRun:
         """The run of that state."""
         store = Full.restore(saved.part("store"))
         saved.check(store.dtype == np.float64, "store must be of float64")
