@@ -70,7 +70,7 @@ def run() -> list[dict[str, object]]:
         ("RBS", RBS(K), 2, np.float64),
         ("RBS", RBS(K), 2, np.float32),
         ("RBS", RBS(K, structure="diagonal"), 2, np.float64),
-        ("RBS", RBS(K, psd=True), 26, np.float64),
+        ("RBS", RBS(K, psd="end"), 26, np.float64),
         ("sRBS, 100 epochs", SRBS(K, max_iter=100, tol=0.0), 2, np.float64),
         ("Relief", Relief(K), 2, np.float64),
         ("Relief", Relief(K, structure="full"), 2, np.float64),

@@ -38,13 +38,13 @@ def run_epoch() -> list[dict[str, object]]:
         return []
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     targets = base_targets(unit, y, K)
-    A = SiLA(K, n_epochs=2, average="last").fit(X, y).metric_.matrix
+    A = SiLA(K, n_passes=2, average="last").fit(X, y).metric_.matrix
     seconds = interleaved(
         {
             "sort": lambda: naive_sila(unit, y, targets, np.arange(NAIVE), A, sort=True),
             "partition": lambda: naive_sila(unit, y, targets, np.arange(NAIVE), A, sort=False),
-            "two": lambda: SiLA(K, n_epochs=2).fit(X, y),
-            "four": lambda: SiLA(K, n_epochs=4).fit(X, y),
+            "two": lambda: SiLA(K, n_passes=2).fit(X, y),
+            "four": lambda: SiLA(K, n_passes=4).fit(X, y),
         },
         REPEATS,
     )
@@ -76,7 +76,7 @@ def run_pools() -> list[dict[str, object]]:
             seconds = interleaved(
                 {
                     epochs: lambda e=epochs, X=X, y=y, pool=pool: SiLA(
-                        K, n_epochs=e, impostors=pool
+                        K, n_passes=e, impostors=pool
                     ).fit(X, y)
                     for epochs in (1, 6)
                 },
@@ -95,7 +95,7 @@ def run_projected() -> list[dict[str, object]]:
         X, y = random.randn(n, d), np.arange(n) * CLASSES // n
         X /= np.linalg.norm(X, axis=1, keepdims=True)
         targets = base_targets(X, y, K)
-        learner = SiLA(K, psd="each", n_epochs=1, average="last")
+        learner = SiLA(K, psd="each", n_passes=1, average="last")
         seconds = interleaved(
             {
                 "eigh": lambda X=X, y=y, targets=targets: eigh_esila(X, y, targets),

@@ -111,7 +111,7 @@ def similarities(name: str, X: Array) -> dict[str, tuple[Any, Grid]]:
     """What the thesis is about, and the cosine and the Euclidean distance."""
     d, this = X.shape[1], SETS[name]
     strengths: Grid = {"beta": [0.1, 1.0, 10.0], "regularization": [1e-4, 1e-2]}
-    steps: Grid = {"n_epochs": [5, 50], "average": ["survival", ("suffix", 10)]}
+    steps: Grid = {"n_passes": [5, 50], "average": ["survival", ("suffix", 10)]}
     structures: Grid = {"structure": ["full", "diagonal"]}
     pairs: Grid = {
         "beta": [GAMMA, -GAMMA],
@@ -122,11 +122,11 @@ def similarities(name: str, X: Array) -> dict[str, tuple[Any, Grid]]:
     few: dict[str, Any] = {}
     if this.large:
         strengths["regularization"], few = [1e-3], {"max_iter": 100}
-        steps, pairs = {"n_epochs": [2, 10]}, {"beta": [GAMMA, -GAMMA]}
+        steps, pairs = {"n_passes": [2, 10]}, {"beta": [GAMMA, -GAMMA]}
     if this.largest:
         strengths["beta"], structures = [0.1, 1.0], {}
     if d >= WIDE:
-        structures, steps, impostors = {}, {"n_epochs": [2]}, 100
+        structures, steps, impostors = {}, {"n_passes": [2]}, 100
     relief = {"form": "similarity"}
     cosine = OnceGCosLA(GAMMA, n_pairs=5000 if this.large else None, shuffle=True)
     if this.largest:
@@ -136,12 +136,12 @@ def similarities(name: str, X: Array) -> dict[str, tuple[Any, Grid]]:
         "cosine": (NormalizedBilinear(np.eye(d, dtype=X.dtype)), K),
         "SiLA": (OnceSiLA(impostors=impostors), K | structures | steps),
         "gCosLA": (cosine, RULE_K | pairs),
-        "RELIEF": (OnceRelief(psd=False, **relief), K),
+        "RELIEF": (OnceRelief(psd=None, **relief), K),
         "RBS": (OnceRBS(), K),
         "sRBS": (OnceSRBS(**few), K | strengths),
-        "RELIEF-PSD": (OnceRelief(psd=True, **relief), K),
-        "RBS-PSD": (OnceRBS(psd=True), K),
-        "sRBS-PSD": (OnceSRBS(psd=True, **few), K | strengths),
+        "RELIEF-PSD": (OnceRelief(psd="end", **relief), K),
+        "RBS-PSD": (OnceRBS(psd="end"), K),
+        "sRBS-PSD": (OnceSRBS(psd="each", **few), K | strengths),
         "RBS diagonal": (RBS(structure="diagonal"), K),
     }
 

@@ -105,7 +105,7 @@ LEARNERS = (
         _SIMILARITY,
         {"r": [0.1, 1.0, 10.0]},
     ),
-    Entry("SiLA", "neighbors.sila", _LABELS, "sila", {"n_epochs": 3}, {"n_epochs": [1, 3, 10]}),
+    Entry("SiLA", "neighbors.sila", _LABELS, "sila", {"n_passes": 3}, {"n_passes": [1, 3, 10]}),
     Entry("ITML", "batch.itml", _PAIRS, "itml", grid={"gamma": [0.1, 1.0, 10.0]}),
     Entry("MMC", "batch.mmc", _PAIRS, "mmc", grid={"structure": ["diagonal", "full"]}),
     Entry(

@@ -208,7 +208,7 @@ def test_a_form_of_a_learner_from_labels(topics, documents, judge):
     vectors = TextVectors(48).fit([d.text for d in documents])
     told = [(d, t) for d in documents[:100] for t in topics if judge(d.id, t)]
     X, y = vectors.transform([d.text for d, _ in told]), [t for _, t in told]
-    sila = SiLA(3, n_epochs=3).fit(X, y)
+    sila = SiLA(3, n_passes=3).fit(X, y)
     limit = float(np.quantile(sila.metric_.cross(vectors.transform(topics.values()), X), 0.75))
     settings = {"theta1": limit, "theta2": limit, "vectorizer": vectors}
     filter = TopicFilter("simple", metric=sila.metric_, **settings).fit(topics)

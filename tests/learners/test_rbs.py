@@ -7,40 +7,32 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, NormalizedBilinear
-from samewise.exceptions import DegenerateInputError, InvalidInputError, SamewiseWarning
+from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.learners.neighbors.rbs import RBS
 from samewise.learners.neighbors.srbs import SRBS
 from samewise.search import margins
 from tests.reference import relief as reference
 
-# scikit-learn's data for these have zero rows, which have no cosine and are refused.
-ZERO_ROWS = (
-    "check_estimators_dtypes",
-    "check_estimator_sparse_tag",
-    "check_estimator_sparse_array",
-    "check_estimator_sparse_matrix",
-)
+UNFINISHED = pytest.mark.filterwarnings("ignore:SRBS has not converged")
 
 
-def refused_checks(estimator):
-    if estimator.normalizer is None:
-        return {}
-    return dict.fromkeys(ZERO_ROWS, "zero rows have no cosine")
-
-
+@UNFINISHED
 @parametrize_with_checks(
     [
         RBS(),
-        RBS(normalizer=None, psd=True),
+        RBS(psd="end"),
+        RBS(normalizer=None, psd="end"),
+        RBS(normalizer="dice"),
         RBS(structure="diagonal", normalizer=None),
         SRBS(),
-        SRBS(normalizer=None, psd=True),
+        SRBS(psd="each"),
+        SRBS(normalizer=None, psd="each"),
         SRBS(normalizer=None, solver="lbfgs"),
-    ],
-    expected_failed_checks=refused_checks,
+    ]
 )
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
@@ -60,7 +52,7 @@ def small(labeled):
 @pytest.mark.parametrize("normalizer", ["cosine", "dice", "jaccard", None])
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("diagonal", [False, True])
-@pytest.mark.parametrize("psd", [False, True])
+@pytest.mark.parametrize("psd", [None, "end"])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_rbs_is_the_loop(small, normalizer, k, diagonal, psd, sparse):
     X, y = small
@@ -78,8 +70,9 @@ def test_rbs_is_the_loop(small, normalizer, k, diagonal, psd, sparse):
 
 @pytest.mark.parametrize("normalizer", ["cosine", "jaccard", None])
 @pytest.mark.parametrize("diagonal", [False, True])
-@pytest.mark.parametrize("psd", [False, True])
+@pytest.mark.parametrize("psd", [None, "each"])
 @pytest.mark.parametrize("sparse", [False, True])
+@UNFINISHED
 def test_srbs_takes_the_steps_of_the_thesis(small, normalizer, diagonal, psd, sparse):
     X, y = small
     seen = []
@@ -113,8 +106,9 @@ def test_the_schedule_stops_when_steps_are_small(small):
     path = reference.srbs(X, y, 1, "cosine", 5.0, 1e-3, 500, 0.02)
     assert learner.converged_ and learner.n_iter_ == len(path) < 500
     assert learner.history_["change"][-1] <= 0.02 < learner.history_["change"][-2]
-    short = SRBS(beta=5.0, tol=0.0, max_iter=3).fit(X, y)
-    assert not short.converged_ and short.n_iter_ == 3
+    with pytest.warns(ConvergenceWarning, match="not converged to tol=0 in 3 iter") as said:
+        short = SRBS(beta=5.0, tol=0.0, max_iter=3).fit(X, y)
+    assert not short.converged_ and short.n_iter_ == 3 and said[0].filename == __file__
 
 
 @pytest.mark.parametrize("solver", ["gradient", "lbfgs"])
@@ -123,7 +117,7 @@ def test_psd_is_kept_and_embedded(labeled, solver, structure):
     X, y = labeled
     for normalizer in ("cosine", None):
         learner = SRBS(
-            beta=3.0, psd=True, solver=solver, structure=structure, normalizer=normalizer
+            beta=3.0, psd="each", solver=solver, structure=structure, normalizer=normalizer
         ).fit(X, y)
         A = learner.metric_.matrix
         assert np.linalg.eigvalsh(A).min() >= -1e-10 * np.abs(A).max()
@@ -131,9 +125,9 @@ def test_psd_is_kept_and_embedded(labeled, solver, structure):
         Z = learner.transform(X)
         np.testing.assert_allclose(Z @ Z.T, learner.metric_.cross(X), atol=1e-6)
         np.testing.assert_allclose(Z, learner.fit_transform(X, y))
-    Z = RBS(psd=True).fit(X, y).transform(X)
-    np.testing.assert_allclose(Z @ Z.T, RBS(psd=True).fit(X, y).metric_.cross(X), atol=1e-6)
-    for without in (RBS(), SRBS(), RBS(psd=True, normalizer="dice")):
+    Z = RBS(psd="end").fit(X, y).transform(X)
+    np.testing.assert_allclose(Z @ Z.T, RBS(psd="end").fit(X, y).metric_.cross(X), atol=1e-6)
+    for without in (RBS(), SRBS(), RBS(psd="end", normalizer="dice")):
         with pytest.raises(AttributeError, match="transform"):
             without.transform(X)
 
@@ -204,13 +198,14 @@ def test_an_error_in_a_callback_changes_nothing(labeled):
     assert all(vars(learner)[name] is value for name, value in before.items())
 
 
+@UNFINISHED
 def test_it_says_how_far_it_is(labeled, capsys):
     SRBS(verbose=True, max_iter=5, tol=0.0).fit(*labeled)
     assert "SRBS: iteration 5, loss" in capsys.readouterr().err
 
 
 def test_a_minimum_that_was_not_reached_is_said(labeled):
-    with pytest.warns(SamewiseWarning, match="not converged to tol=1e-09 in 2 it") as said:
+    with pytest.warns(ConvergenceWarning, match="not converged to tol=1e-09 in 2 it") as said:
         learner = SRBS(solver="lbfgs", max_iter=2, tol=1e-9, beta=50.0).fit(*labeled)
     assert not learner.converged_ and said[0].filename == __file__
 
@@ -239,15 +234,40 @@ def test_nothing_to_learn_is_said():
     assert not learner.metric_.matrix.any()
 
 
+@pytest.mark.parametrize("make", [RBS, SRBS])
+@pytest.mark.parametrize("normalizer", ["cosine", "dice", "jaccard"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_zero_row_has_similarity_zero_and_contributes_nothing(make, normalizer, kind, small):
+    X, y = small
+    zero = np.vstack([np.zeros((2, X.shape[1])), X])
+    # With positive entries a zero row is nobody's neighbor: all others are more similar.
+    learner = make(normalizer=normalizer).fit(kind(zero), np.r_[0, 1, y])
+    assert not learner.metric_.cross(kind(zero))[:2].any()
+    assert not learner.metric_.pairs(zero[:2], zero[1:3]).any()
+    assert learner.margins(kind(zero), np.r_[0, 1, y])[:2].tolist() == [0, 0]
+    if make is RBS:
+        expected = make(normalizer=normalizer).fit(kind(X), y).metric_.matrix
+        np.testing.assert_allclose(learner.metric_.matrix, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_a_zero_row_is_mapped_to_zero(small):
+    X, y = small
+    learner = RBS(psd="end").fit(X, y)
+    assert not learner.transform(np.zeros((1, X.shape[1]))).any()
+
+
+def test_the_map_comes_as_a_table(small):
+    pd = pytest.importorskip("pandas")
+    X, y = small
+    learner = RBS(psd="end").set_output(transform="pandas").fit(X, y)
+    Z = learner.transform(X)
+    assert isinstance(Z, pd.DataFrame)
+    assert Z.columns.tolist() == [f"rbs{i}" for i in range(len(learner.components_))]
+
+
 BAD = {
     "one class": ({}, lambda X, y: (X, np.zeros(60)), "at least two classes"),
     "singletons": ({}, lambda X, y: (X[:5], np.arange(5)), "at least two examples"),
-    "zero row": ({}, lambda X, y: (X * (np.arange(60) != 7)[:, None], y), r"zero rows.*rows 7\)"),
-    "zero dice": (
-        {"normalizer": "dice"},
-        lambda X, y: (np.abs(X) * (np.arange(60) != 7)[:, None], y),
-        "dice normalizer leaves",
-    ),
     "negative dice": ({"normalizer": "dice"}, lambda X, y: (X, y), "not negative"),
     "negative jaccard": ({"normalizer": "jaccard"}, lambda X, y: (X, y), "not negative"),
     "jaccard": ({"normalizer": "jaccard"}, lambda X, y: (9 + np.abs(X), y), r"to \[0, 1\]"),
@@ -263,10 +283,8 @@ def test_refused_input_changes_nothing(make, sparse, case, labeled):
     learner = make().fit(*labeled).set_params(**options)
     before = dict(vars(learner))
     X, y = odd(*labeled)
-    with np.errstate(over="ignore"), pytest.raises(InvalidInputError, match=message) as raised:
+    with np.errstate(over="ignore"), pytest.raises(InvalidInputError, match=message):
         learner.fit(sp.csr_array(X) if sparse else X, y)
-    if "zero" in case:
-        assert isinstance(raised.value, DegenerateInputError)
     assert vars(learner).keys() == before.keys()
     assert all(vars(learner)[name] is value for name, value in before.items())
 

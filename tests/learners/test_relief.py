@@ -16,7 +16,7 @@ from samewise.learners.neighbors.relief import Relief
 from tests.reference import relief as reference
 
 
-@parametrize_with_checks([Relief(structure="full"), Relief(form="similarity", psd=False)])
+@parametrize_with_checks([Relief(), Relief(structure="full"), Relief(form="similarity", psd=None)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -90,15 +90,26 @@ def test_the_distance_is_weighted(labeled):
 @pytest.mark.parametrize("structure", ["diagonal", "full"])
 def test_the_similarity_of_the_thesis(labeled, structure):
     X, y = labeled
-    learner = Relief(form="similarity", psd=False, structure=structure).fit(X, y)
+    learner = Relief(form="similarity", psd=None, structure=structure).fit(X, y)
     W = np.diag(learner.weights_) if structure == "diagonal" else learner.matrix_
-    assert learner.metric_ == NormalizedBilinear(learner.metric_.matrix, "cosine")
+    assert learner.metric_ == NormalizedBilinear(learner.metric_.matrix, "cosine", "zero")
     np.testing.assert_allclose(learner.metric_.matrix, W / np.linalg.norm(W), rtol=1e-12)
     assert np.linalg.eigvalsh(learner.metric_.matrix).min() < 0
     assert not hasattr(learner, "transform")
     clipped = Relief(form="similarity", structure=structure).fit(X, y).metric_.matrix
     P = reference.projected(W)
     np.testing.assert_allclose(clipped, P / np.linalg.norm(P), atol=1e-12)
+
+
+def test_the_map_comes_as_a_table(labeled):
+    pd = pytest.importorskip("pandas")
+    X, y = labeled
+    learner = Relief(3).set_output(transform="pandas")
+    Z = learner.fit_transform(X, y)
+    assert isinstance(Z, pd.DataFrame)
+    assert Z.columns.tolist() == [f"relief{i}" for i in range(len(learner.components_))]
+    np.testing.assert_array_equal(Z.to_numpy(), learner.metric_.embed(X))
+    assert not hasattr(Relief(form="similarity"), "fit_transform")
 
 
 def test_a_useful_feature_is_found():
@@ -156,7 +167,7 @@ BAD = {
     "singletons": (Relief(), lambda X, y: (X[:5], np.arange(5)), "at least two examples"),
     "sparse": (Relief(), lambda X, y: (sp.csr_array(X), y), "Sparse data was passed"),
     "NaN": (Relief(), lambda X, y: (np.where(X > 2, np.nan, X), y), "NaN"),
-    "distance": (Relief(psd=False), lambda X, y: (X, y), "no negative weights"),
+    "distance": (Relief(psd=None), lambda X, y: (X, y), "no negative weights"),
     "discrete": (Relief(discrete=[5]), lambda X, y: (X, y), "from 0 to 4"),
     "discrete mask": (Relief(discrete=[True, False]), lambda X, y: (X, y), "5 booleans"),
     "discrete full": (

@@ -53,12 +53,12 @@ CASES = {
     "KRCA": (KRCA("rbf", {"gamma": 0.1}, n_landmarks=20, random_state=0), np.asarray),
     "KIGML": (KIGML("poly", {"degree": 2}), sp.csr_array),
     "KIGML precomputed": (KIGML("precomputed"), lambda X: rbf_kernel(X, gamma=0.1)),
-    "RBS": (RBS(psd=True), np.asarray),
+    "RBS": (RBS(psd="end"), np.asarray),
     "Relief": (Relief(discrete=[0, 2]), np.asarray),
     "Relief full": (Relief(structure="full", n_draws=30, random_state=1), np.float32),
-    "Relief similarity": (Relief(form="similarity", psd=False), np.asarray),
+    "Relief similarity": (Relief(form="similarity", psd=None), np.asarray),
     "SRBS": (SRBS(max_iter=20, tol=1.0), np.asarray),
-    "SiLA": (SiLA(n_epochs=2, warm_start=True), np.asarray),
+    "SiLA": (SiLA(n_passes=2, warm_start=True), np.asarray),
     "SiLA suffix": (SiLA(average=("suffix", 4), psd="each", warm_start=True), np.asarray),
     "SiLA diagonal": (
         SiLA(structure="diagonal", normalizer=None, warm_start=True, shuffle=True, random_state=0),
@@ -231,7 +231,6 @@ def test_what_cannot_be_saved_says_so_and_leaves_the_old_file(labeled, path):
             MultiMetricLMNN(2, tol=0.1, init=LMNN(2, tol=0.1)),
             "whose init is a LMNN cannot be saved",
         ),
-        (SiLA(mode="binary"), "A SiLA with mode='binary' is many learners; save each"),
         (Mine(), "Mine is a class of your own"),
         (PCA(), "files hold finite numbers"),
     ):

@@ -51,12 +51,12 @@ def same_run(learner, run, kind="survival", number=0):
     seed=SEEDS,
     kind=[np.asarray, sp.csr_array],
     structure=["full", "symmetric", "diagonal"],
-    psd=[False, "each"],
+    psd=[None, "each"],
 )
 def test_structures(structure, psd, kind, seed):
     X, y = problem(seed, holes=0.3)
-    learner = SiLA(2, structure=structure, psd=psd, n_epochs=2).fit(kind(X), y)
-    same_run(learner, reference.sila(X, y, 2, structure=structure, psd=psd, n_epochs=2))
+    learner = SiLA(2, structure=structure, psd=psd, n_passes=2).fit(kind(X), y)
+    same_run(learner, reference.sila(X, y, 2, structure=structure, psd=psd, n_passes=2))
     if psd:
         assert np.linalg.eigvalsh(learner.metric_.matrix).min() > -1e-9
 
@@ -74,12 +74,12 @@ def test_structures(structure, psd, kind, seed):
         ("cutoff", 2),
     ],
     structure=["full", "symmetric", "diagonal"],
-    psd=[False, "each"],
+    psd=[None, "each"],
 )
 def test_averages(structure, psd, average, seed):
     X, y = problem(seed)
-    learner = SiLA(2, structure=structure, psd=psd, n_epochs=2, average=average).fit(X, y)
-    run = reference.sila(X, y, 2, structure=structure, psd=psd, n_epochs=2)
+    learner = SiLA(2, structure=structure, psd=psd, n_passes=2, average=average).fit(X, y)
+    run = reference.sila(X, y, 2, structure=structure, psd=psd, n_passes=2)
     kind, number = (average, 0) if isinstance(average, str) else average
     same_run(learner, run, kind, number)
 
@@ -97,8 +97,8 @@ def half_product(X, Y):
 )
 def test_normalizers(name, pool, kind, seed):
     X, y = problem(seed, positive=True, holes=0.3)
-    learner = SiLA(2, normalizer=name, impostors=pool or "exact", n_epochs=2).fit(kind(X), y)
-    same_run(learner, reference.sila(X, y, 2, name=name, pool=pool, n_epochs=2))
+    learner = SiLA(2, normalizer=name, impostors=pool or "exact", n_passes=2).fit(kind(X), y)
+    same_run(learner, reference.sila(X, y, 2, name=name, pool=pool, n_passes=2))
     assert type(learner.metric_) is (Bilinear if name is None else NormalizedBilinear)
 
 
@@ -106,8 +106,8 @@ def test_normalizers(name, pool, kind, seed):
 @pytest.mark.parametrize("step", ["pa1", "pa2"])
 def test_steps(step, structure, seed):
     X, y = problem(seed)
-    learner = SiLA(2, structure=structure, step=step, C=0.3, n_epochs=2).fit(X, y)
-    run = reference.sila(X, y, 2, structure=structure, step=step, C=0.3, n_epochs=2)
+    learner = SiLA(2, structure=structure, step=step, C=0.3, n_passes=2).fit(X, y)
+    run = reference.sila(X, y, 2, structure=structure, step=step, C=0.3, n_passes=2)
     same_run(learner, run)
     assert learner.loss_ == pytest.approx(np.maximum(run.violations, 0).sum())
     # Some moves of A are no mistakes.
@@ -119,7 +119,7 @@ def test_an_uncapped_step_makes_the_margin_one(structure, seed):
     # Two classes of two, and the only impostor of the last example cannot change.
     X, y = problem(seed)[0][:4], np.array([0, 0, 1, 1])
     learner = SiLA(1, structure=structure, step="pa1", C=1e9, average="last", impostors=1)
-    form = learner.set_params(n_epochs=1).fit(X, y).metric_
+    form = learner.set_params(n_passes=1).fit(X, y).metric_
     base = X / np.linalg.norm(X, axis=1, keepdims=True)
     impostor = int(np.argmax(base[:2] @ base[3]))
     margin = form.pairs(X[3:], X[[2]])[0] - form.pairs(X[3:], X[[impostor]])[0]
@@ -141,8 +141,8 @@ def test_the_search_is_exact_in_any_dimension(d, sort, seed):
     X[::7, 0] += 20
     X[100:110] = X[200:210]
     y = rng.permutation(np.append(rng.integers(0, 4, 1300 - first), np.zeros(first, dtype=int)))
-    exact = SiLA(3, n_epochs=1, normalizer=None, step="pa1", C=0.1).fit(X, y)
-    plain = SiLA(3, n_epochs=1, normalizer=None, step="pa1", C=0.1, impostors=1300).fit(X, y)
+    exact = SiLA(3, n_passes=1, normalizer=None, step="pa1", C=0.1).fit(X, y)
+    plain = SiLA(3, n_passes=1, normalizer=None, step="pa1", C=0.1, impostors=1300).fit(X, y)
     assert exact.n_updates_ == plain.n_updates_
     np.testing.assert_array_equal(exact.metric_.matrix, plain.metric_.matrix)
     assert exact.metric_.matrix.dtype == dtype
@@ -152,12 +152,12 @@ def test_small_classes_and_few_others(seed):
     X, y = problem(seed, n=14, classes=2)
     y = np.where(np.arange(14) < 2, 5, np.where(np.arange(14) == 2, 7, y))
     with pytest.warns(SamewiseWarning, match="2 of 4 classes have no more than n_neighbors=3"):
-        learner = SiLA(3, n_epochs=2).fit(X, y)
-    same_run(learner, reference.sila(X, y, 3, n_epochs=2))
+        learner = SiLA(3, n_passes=2).fit(X, y)
+    same_run(learner, reference.sila(X, y, 3, n_passes=2))
     y = np.r_[0, np.ones(13, dtype=int)]
     with pytest.warns(SamewiseWarning):
-        learner = SiLA(3, n_epochs=2).fit(X, y)
-    same_run(learner, reference.sila(X, y, 3, n_epochs=2))
+        learner = SiLA(3, n_passes=2).fit(X, y)
+    same_run(learner, reference.sila(X, y, 3, n_passes=2))
 
 
 # Going on
@@ -166,9 +166,9 @@ def test_small_classes_and_few_others(seed):
 def test_a_warm_start_goes_on(seed):
     X, y = problem(seed)
     for average in ("survival", ("suffix", 3)):
-        learner = SiLA(2, n_epochs=2, warm_start=True, average=average)
-        learner.fit(X, y).set_params(n_epochs=1).fit(X, y)
-        whole = SiLA(2, n_epochs=3, average=average).fit(X, y)
+        learner = SiLA(2, n_passes=2, warm_start=True, average=average)
+        learner.fit(X, y).set_params(n_passes=1).fit(X, y)
+        whole = SiLA(2, n_passes=3, average=average).fit(X, y)
         scale = np.abs(whole.metric_.matrix).max()
         np.testing.assert_allclose(
             learner.metric_.matrix, whole.metric_.matrix, rtol=0, atol=1e-12 * scale
@@ -188,7 +188,7 @@ def test_what_is_refused_on_the_way_leaves_a_warm_start_as_it_was(labeled):
         return N * (np.nan if len(calls) > limit else 1.0)
 
     limit = np.inf
-    learner = SiLA(1, normalizer=fails_later, n_epochs=3, warm_start=True).fit(X, y)
+    learner = SiLA(1, normalizer=fails_later, n_passes=3, warm_start=True).fit(X, y)
     A, last = learner.metric_.matrix, learner._run.store.matrix
     limit = len(calls) + len(calls) - 1
     with pytest.raises(DegenerateInputError):
@@ -208,20 +208,20 @@ def test_an_interrupted_run_keeps_what_it_learned(labeled):
         return np.outer(np.linalg.norm(A, axis=1), np.linalg.norm(B, axis=1))
 
     limit = np.inf
-    SiLA(1, normalizer=interrupts, n_epochs=1).fit(X, y)
+    SiLA(1, normalizer=interrupts, n_passes=1).fit(X, y)
     # In the second epoch.
     limit = 2 * len(calls) + 1
-    learner = SiLA(1, normalizer=interrupts, n_epochs=100)
+    learner = SiLA(1, normalizer=interrupts, n_passes=100)
     with pytest.raises(KeyboardInterrupt, match="what it had learned is kept"):
         learner.fit(X, y)
     assert learner.n_seen_ == 2 * len(y)
-    expected = SiLA(1, n_epochs=2).fit(X, y).metric_.matrix
+    expected = SiLA(1, n_passes=2).fit(X, y).metric_.matrix
     np.testing.assert_allclose(learner.metric_.matrix, expected, atol=1e-9)
 
 
 def test_shuffling_hangs_on_random_state_only(labeled):
     one, other, third = (
-        SiLA(n_epochs=2, shuffle=True, random_state=s).fit(*labeled).metric_ for s in (0, 0, 1)
+        SiLA(n_passes=2, shuffle=True, random_state=s).fit(*labeled).metric_ for s in (0, 0, 1)
     )
     assert one == other and one != third
 
@@ -229,21 +229,15 @@ def test_shuffling_hangs_on_random_state_only(labeled):
 def test_one_similarity_for_each_class(labeled):
     X, y = labeled
     names = np.array(["a", "b", "c"])[y]
-    learner = SiLA(2, n_epochs=2, mode="binary").fit(X, names)
-    assert learner.classes_.tolist() == ["a", "b", "c"]
-    for c, form in zip("abc", learner.metrics_, strict=True):
-        assert form == SiLA(2, n_epochs=2).fit(X, names == c).metric_
-    with pytest.raises(AttributeError, match="one similarity for each class"):
-        learner.metric_  # noqa: B018
-    with pytest.raises(AttributeError, match="mode='multiclass' it has one metric_"):
-        SiLA(2, n_epochs=2).fit(X, y).metrics_  # noqa: B018
-    model = PerClassClassifier(SiLA(2, n_epochs=2)).fit(X, names)
-    assert model.metrics_ == learner.metrics_
+    model = PerClassClassifier(SiLA(2, n_passes=2)).fit(X, names)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    for c, form in zip("abc", model.metrics_, strict=True):
+        assert form == SiLA(2, n_passes=2).fit(X, names == c).metric_
 
 
 def test_margins_and_score(labeled):
     X, y = labeled
-    learner = SiLA(1, n_epochs=5).fit(X, y)
+    learner = SiLA(1, n_passes=5).fit(X, y)
     S = learner.metric_.cross(X)
     np.fill_diagonal(S, -np.inf)
     assert learner.score(X, y) == np.mean(y[S.argmax(axis=1)] == y)
@@ -260,12 +254,34 @@ def test_margins_and_score(labeled):
 
 
 @parametrize_with_checks(
-    [SiLA(normalizer=None, n_epochs=1), SiLA(2, structure="diagonal", normalizer=None, n_epochs=1)]
+    [
+        SiLA(n_passes=1),
+        SiLA(normalizer=None, n_passes=1),
+        SiLA(2, structure="diagonal", normalizer=None, n_passes=1),
+        SiLA(normalizer="dice", n_passes=1),
+    ]
 )
 def test_scikit_learns_own_checks(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SamewiseWarning)
         check(estimator)
+
+
+# Zero rows
+
+
+@pytest.mark.parametrize("impostors", ["exact", 5])
+@pytest.mark.parametrize("name", ["cosine", "dice", "jaccard"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_zero_row_has_similarity_zero_and_is_skipped(kind, name, impostors, seed):
+    X, y = problem(seed, positive=True)
+    zero = np.vstack([np.zeros((2, X.shape[1])), X])
+    learner = SiLA(2, normalizer=name, impostors=impostors, n_passes=1)
+    learner.fit(kind(zero), np.r_[0, 1, y])
+    assert learner.n_seen_ == len(y)
+    assert not learner.metric_.cross(kind(zero))[:, :2].any()
+    assert learner.margins(zero, np.r_[0, 1, y])[:2].tolist() == [0, 0]
+    assert 0 <= learner.score(zero, np.r_[0, 1, y]) <= 1
 
 
 # What is refused
@@ -285,22 +301,12 @@ def test_rows_without_a_similarity(kind, fitted, labeled):
     X, y = labeled
 
     def learner(**given):
-        made = SiLA(n_epochs=1, **given)
+        made = SiLA(n_passes=1, **given)
         return made.fit(np.abs(X) / 9, y) if fitted else made
 
-    zero = X.copy()
-    zero[[3, 8]] = 0
-    refused(
-        "X has zero rows, for which the cosine normalizer leaves the similarity undefined (rows 3, "
-        "8); leave them out",
-        learner(),
-        kind(zero),
-        y,
-        DegenerateInputError,
-    )
     for name in ("dice", "jaccard"):
         refused(
-            f"The {name} normalizer needs entries that are not negative. Got -",
+            f"Negative values in data: the {name} normalizer needs entries that are not negative. ",
             learner(normalizer=name),
             kind(X),
             y,
@@ -346,7 +352,7 @@ def test_labels_that_say_nothing(labeled):
 
 
 def test_parameters(labeled):
-    refused("'psd' parameter must be", SiLA(psd=True), *labeled)
+    refused("The 'psd' parameter of SiLA must be", SiLA(psd=True), *labeled, ValueError)
     refused("'average' parameter must be", SiLA(average="median"), *labeled)
     for wrong in ({"structure": "banded"}, {"step": "pa"}, {"C": 0.0}, {"impostors": 0}):
         refused(f"The {next(iter(wrong))!r} parameter", SiLA(**wrong), *labeled, ValueError)

@@ -25,6 +25,7 @@ CHECKED = [PassiveAggressive(), PassiveAggressive(psd="end"), POLA()]
 CHECKED += [Relief(), RBS(normalizer=None), SRBS(normalizer=None)]
 
 
+@pytest.mark.filterwarnings("ignore:SRBS has not converged")
 @parametrize_with_checks(CHECKED)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)

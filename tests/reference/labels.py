@@ -58,7 +58,7 @@ def sila(
     pool=None,
     step="perceptron",
     C=1.0,
-    n_epochs=1,
+    n_passes=1,
 ):
     """The run, hypotheses being A; a hypothesis starts with one vote, but the first with none."""
     n, d = X.shape
@@ -75,7 +75,7 @@ def sila(
     if pool is not None:
         others = [nearest(X, y, i, others[i], max(pool, k), base) for i in range(n)]
     run = Run([np.zeros((d, d))], [0])
-    for _ in range(n_epochs):
+    for _ in range(n_passes):
         for i in range(n):
             if not targets[i]:
                 continue

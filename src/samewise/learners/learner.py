@@ -14,7 +14,7 @@ from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
-from samewise.forms import GeneralizedCosine, KernelMahalanobis, Mahalanobis
+from samewise.forms import KernelMahalanobis
 from samewise.learners.attributes import Attribute, Count, FeatureNames
 from samewise.learners.parameters import (
     numbers_state,

@@ -150,8 +150,9 @@ def rows_for(normalizer: Normalizer, X: Matrix) -> Matrix:
     values = X.data if sp.issparse(X) else X
     if normalizer != "cosine" and np.min(values, initial=0) < 0:
         raise InvalidInputError(
-            f"The {normalizer} normalizer needs entries that are not negative. Got "
-            f"{np.min(values):.3g}; shift or scale the features, or use normalizer='cosine'."
+            f"Negative values in data: the {normalizer} normalizer needs entries that are not "
+            f"negative. Got {np.min(values):.3g}; shift or scale the features, or use "
+            "normalizer='cosine'."
         )
     sizes = normalizers.sizes(normalizer, X)
     if not np.isfinite(sizes).all():
