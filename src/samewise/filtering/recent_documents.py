@@ -19,14 +19,13 @@ _Block: TypeAlias = tuple[int, Sequence[str], Rows]
 class RecentDocuments:
     """Ids and vectors of the last `size` documents.
 
-        Examples
-        --------
-        >>> from samewise.filtering.packed_state import packed, unpacked_names
-    from samewise.filtering.sparse_store import as_rows
-        >>> window = RecentDocuments(2, n_features=1)
-        >>> window.add(["a", "b", "c"], as_rows([[1.0], [2.0], [3.0]]))
-        >>> window.get("a"), window.get("c").data
-        (None, array([3.]))
+    Examples
+    --------
+    >>> from samewise.filtering.sparse_store import as_rows
+    >>> window = RecentDocuments(2, n_features=1)
+    >>> window.add(["a", "b", "c"], as_rows([[1.0], [2.0], [3.0]]))
+    >>> window.get("a"), window.get("c").data
+    (None, array([3.]))
     """
 
     def __init__(self, size: int, n_features: int) -> None:
