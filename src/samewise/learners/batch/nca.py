@@ -27,13 +27,13 @@ from samewise.learners.batch.batch_learner import (
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
-    POWERS,
     Coordinates,
     SoftNeighbors,
     Vector,
     spread_over,
     starts,
 )
+from samewise.learners.batch.whitened_basis import POWERS
 from samewise.solvers.evaluation import Evaluation, Matrix64
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.lbfgs import LBFGS

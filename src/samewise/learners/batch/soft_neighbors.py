@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from samewise._typing import Array
 from samewise.kernels.pairwise import squared_distances, squared_norms
 from samewise.learners.batch.points_by_class import Classes, center
+from samewise.learners.batch.whitened_basis import POWERS, WhitenedBasis
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
@@ -30,12 +31,6 @@ BLOCK_BYTES = 2**20
 
 LEAST_ROWS = 16
 """Rows of a block at least: products with fewer are slow."""
-
-FLOOR = 1e-3
-"""The least scatter of a direction, relative to the mean: what hardly varies is not blown up."""
-
-POWERS = (0.0, 0.25, 0.5)
-"""Starts tried: from the given coordinates (0) to those with unit scatter within classes (1/2)."""
 
 WIDEST = 10.0
 """Scales looked at: e^±WIDEST times that at which nearest neighbors are at a distance of 1."""
@@ -52,11 +47,8 @@ rows: the loss of each row, and the factors of p(j|i) in W_ij for j of the same 
 others."""
 
 
-class Coordinates:
+class Coordinates(WhitenedBasis):
     """x′ = Bᵀ(x − mean), in which the scatter within classes is that of the unit ball.
-
-    Steps are then of a similar size in all directions. L′ in these coordinates is L = L′Bᵀ in the
-    given ones.
 
     Parameters
     ----------
@@ -68,8 +60,6 @@ class Coordinates:
     ----------
     rows : array of shape (n, d)
         x′, sorted by class.
-    lengths : array of shape (d,)
-        What the axes were divided by.
     """
 
     def __init__(self, X: Array, classes: Classes) -> None:
@@ -79,32 +69,14 @@ class Coordinates:
         S /= X.dtype.type(unit)
         means = np.add.reduceat(S, classes.bounds[:-1], axis=0) / classes.sizes[:, None]
         within = S - np.repeat(means, classes.sizes, axis=0).astype(S.dtype)
-        values, axes = np.linalg.eigh((within.T @ within).astype(np.float64) / len(S))
-        average = values.mean()
-        self.lengths = np.ones(len(values))
-        if average > 0:
-            self.lengths = np.sqrt(np.maximum(values, FLOOR * average))
-        self.rows = S @ (axes / self.lengths).astype(S.dtype)
-        self._B = axes / self.lengths / unit
-        self._inverse = axes * self.lengths * unit
-
-    def components(self, L: Matrix64) -> Matrix64:
-        """L′ as a map of the given features."""
-        return L @ self._B.T
-
-    def coordinates(self, L: Matrix64) -> Matrix64:
-        """A map of the given features, in these coordinates."""
-        return L @ self._inverse
+        super().__init__((within.T @ within).astype(np.float64) / len(S), unit)
+        self.rows = S @ self.whitener.astype(S.dtype)
 
     def principal(self, n_components: int, power: float = 0.0) -> Matrix64:
-        """The leading principal directions, after axes were scaled by lengths^(−2·power).
-
-        For the power 0 these are principal components, for 1/2 discriminant ones.
-        """
-        f = self.lengths ** (1 - 2 * power)
-        C = np.cov(self.rows.T, dtype=np.float64).reshape(len(f), len(f))
-        V = np.linalg.eigh(f[:, None] * C * f)[1][:, ::-1]
-        return V[:, :n_components].T * f
+        """The leading directions of the points, see `leading`."""
+        d = len(self.lengths)
+        C = np.cov(self.rows.T, dtype=np.float64).reshape(d, d)
+        return self.leading(C, n_components, power)
 
 
 class SoftNeighbors:

@@ -7,14 +7,15 @@ from numpy.typing import DTypeLike, NDArray
 
 from samewise._typing import Array
 from samewise.kernels.pairwise import row_slices
-from samewise.learners.batch.lmnn.objective import Hinge, LMNNObjective
-from samewise.learners.batch.lmnn.start import automatic, row_space, whitening
+from samewise.learners.batch.lmnn.objective import Hinge, LMNNObjective, target_scatter
+from samewise.learners.batch.lmnn.start import automatic, row_space
 from samewise.learners.batch.points_by_class import BLOCK_BYTES, Classes, center
+from samewise.learners.batch.whitened_basis import WhitenedBasis
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
 
-class LMNNProblem:
+class LMNNProblem(WhitenedBasis):
     """The objective in coordinates x′ = Bᵀ(x − mean), where targets have unit scatter.
 
     L′ in these coordinates is L = L′Bᵀ in the given ones. Where there are fewer points than
@@ -41,23 +42,15 @@ class LMNNProblem:
         workers: Workers,
     ) -> None:
         S, unit = _sorted(X, classes, dtype)
-        basis = np.eye(X.shape[1])
+        span = None
         if len(X) <= X.shape[1]:
-            basis = row_space(S)
-            S = S @ basis.astype(dtype)
-        axes, self.lengths = whitening(S, targets, workers)
-        S = _mapped(S, (axes / self.lengths).astype(dtype))
-        self.B = basis @ (axes / self.lengths) / unit
-        self._inverse = (basis @ (axes * self.lengths)) * unit
+            span = row_space(S)
+            S = S @ span.astype(dtype)
+        # The sum of squared distances to targets becomes n k ‖L′‖²: as well conditioned as can be.
+        n_targets = max(int(np.count_nonzero(targets >= 0)), 1)
+        super().__init__(target_scatter(S, targets, workers) / n_targets, unit, span)
+        S = _mapped(S, self.whitener.astype(dtype))
         self.objective = LMNNObjective(S, targets, classes, mu, hinge, workers)
-
-    def components(self, L: Matrix64) -> Matrix64:
-        """L′ as a map of the given features."""
-        return L @ self.B.T
-
-    def coordinates(self, L: Matrix64) -> Matrix64:
-        """A map of the given features, in these coordinates."""
-        return L @ self._inverse
 
     def losses(self, L: Matrix64, targets: NDArray[np.int32]) -> NDArray[np.float64]:
         """The terms of the loss at L′ of each point that has targets, over all its triplets."""
@@ -71,12 +64,12 @@ class LMNNProblem:
 
     def start(self, n_components: int | None) -> Matrix64:
         """Where to begin when nothing is known."""
-        return automatic(self.objective, self.lengths, n_components or self.B.shape[1])
+        return automatic(self.objective, self, n_components or len(self.lengths))
 
     def principal(self, n_components: int | None) -> Matrix64:
         """The leading principal directions of the points, as they are given."""
         C = self._inverse @ self.objective.covariance @ self._inverse.T
-        V = np.linalg.eigh(C)[1][:, ::-1][:, : n_components or self.B.shape[1]]
+        V = np.linalg.eigh(C)[1][:, ::-1][:, : n_components or len(self.lengths)]
         return self.coordinates(V.T)
 
 

@@ -1,4 +1,4 @@
-"""Coordinates in which LMNN's problem is well conditioned, and where to start in them."""
+"""Where LMNN starts."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.kernels.pairwise import squared_distances
-from samewise.learners.batch.lmnn.objective import LMNNObjective, target_scatter
+from samewise.learners.batch.lmnn.objective import LMNNObjective
+from samewise.learners.batch.whitened_basis import POWERS, WhitenedBasis
 from samewise.solvers.evaluation import Matrix64
-from samewise.solvers.workers import Workers
-
-FLOOR = 1e-3
-"""The least scatter of a direction, relative to the mean: what hardly varies is not blown up."""
-
-POWERS = (0.0, 0.25, 0.5)
-"""Starts tried: from the given coordinates (0) to those with unit scatter of targets (1/2)."""
 
 ANCHORS, OTHERS, NEAREST = 256, 4096, 128
 """How many points, of how many of the others the nearest how many, tell the scale."""
@@ -29,33 +23,11 @@ def row_space(X: Array) -> NDArray[np.float64]:
     return V[: max(kept, 1)].T.astype(np.float64)
 
 
-def whitening(
-    X: Array, targets: NDArray[np.int32], workers: Workers
-) -> tuple[Matrix64, NDArray[np.float64]]:
-    """Axes and lengths, such that differences to targets have unit scatter in X · axes / lengths.
-
-    The sum of squared distances to targets is then n k ‖L‖²: as well conditioned as it can be.
-    """
-    scatter = target_scatter(X, targets, workers)
-    values, axes = np.linalg.eigh(scatter / max(int(np.count_nonzero(targets >= 0)), 1))
-    mean = values.mean()
-    if not mean > 0:
-        return axes, np.ones(len(values))
-    return axes, np.sqrt(np.maximum(values, FLOOR * mean))
-
-
-def automatic(
-    objective: LMNNObjective, lengths: NDArray[np.float64], n_components: int
-) -> Matrix64:
-    """The best of a few starts at their best scale, by the loss on a sample.
-
-    Each takes the leading principal directions after the axes were scaled by lengths^(−2p).
-    """
+def automatic(objective: LMNNObjective, basis: WhitenedBasis, n_components: int) -> Matrix64:
+    """The best of a few starts at their best scale, by the loss on a sample."""
     starts = []
     for power in POWERS:
-        f = lengths ** (1 - 2 * power)
-        _, V = np.linalg.eigh(f[:, None] * objective.covariance * f)
-        L = V[:, ::-1][:, :n_components].T * f
+        L = basis.leading(objective.covariance, n_components, power)
         loss, s = best_scale(objective, L)
         starts.append((loss, s * L))
     return min(starts, key=lambda start: start[0])[1]
