@@ -54,10 +54,14 @@ class HIER(Batch):
     ----------
     metric_ : PosteriorSimilarity
         The learned similarity.
-    classes_ : array
-        The labels, in the order of `metric_.similarity`.
+    classes_ : array of shape (n_classes,)
+        The class labels, in the order of `metric_.similarity`.
     n_iter_ : int
-    n_features_in_, feature_names_in_
+        Number of iterations.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

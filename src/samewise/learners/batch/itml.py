@@ -105,11 +105,15 @@ class ITML(BatchLearner):
     gap_ : float
         No positive definite A has a loss below loss_ − gap_.
     n_iter_ : int
+        Number of iterations.
     converged_ : bool
         Whether the run ended by `tol`.
     history_ : dict of arrays
         After each cycle: "loss", "gap" and "seconds".
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

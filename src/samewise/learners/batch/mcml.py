@@ -69,13 +69,17 @@ class MCML(BatchLearner):
         No M′ ⪰ 0 of up to twice the size of M has a loss below loss_ − gap_. Size is the trace of M
         times the covariance within classes (with its least variances raised).
     n_iter_ : int
+        Number of iterations.
     converged_ : bool
         Whether the run ended by `tol`.
     history_ : dict of arrays
         After each iteration: "loss", "gap" as last computed, and "seconds".
-    classes_ : array
-        The labels.
-    n_features_in_, feature_names_in_
+    classes_ : array of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

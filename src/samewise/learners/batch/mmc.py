@@ -90,11 +90,15 @@ class MMC(BatchLearner):
     gap_ : float
         No A has an objective above objective_ + gap_.
     n_iter_ : int
+        Number of iterations.
     converged_ : bool
         Whether the run ended by `tol`.
     history_ : dict of arrays
         After each iteration: "objective", "gap" as last computed, and "seconds".
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

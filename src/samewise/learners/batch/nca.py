@@ -126,9 +126,12 @@ class NCA(BatchLearner):
     history_ : dict of arrays
         After each of these iterations: "loss", without the penalty; "validation_error", NaN where
         it was not looked at; "seconds".
-    classes_ : array
-        The labels.
-    n_features_in_, feature_names_in_
+    classes_ : array of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

@@ -92,11 +92,15 @@ class SNN(Batch):
     loss_ : float
         The loss of `metric_`.
     n_iter_ : int
+        Number of iterations.
     converged_ : bool
         Whether the run ended by `tol`, or where no step lowers the loss.
     history_ : dict of arrays
         After each iteration: "loss"; "validation_loss", NaN where it was not looked at; "seconds".
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Which points LMNN's loss is summed over, when not over all, and what that tells of all."""
+"""Which points LMNN's loss is summed over, when not over all, and what follows for all."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ class Anchors:
         most: int | None,
         random: np.random.RandomState,
     ) -> None:
-        told = classes.ends - classes.starts > 1
+        having = classes.ends - classes.starts > 1
         if given is not None:
-            told &= np.any(given >= 0, axis=1)[classes.order]
-        self._classes, self._told = classes, np.flatnonzero(told).astype(np.int32)
+            having &= np.any(given >= 0, axis=1)[classes.order]
+        self._classes, self._having = classes, np.flatnonzero(having).astype(np.int32)
         self.chosen: NDArray[np.int32] | None = None
         self.factor = 1.0
-        if most is not None and most < len(self._told):
-            self.chosen = self._drawn(self._told, most, random)
-            self.factor = len(self._told) / most
+        if most is not None and most < len(self._having):
+            self.chosen = self._sampled(self._having, most, random)
+            self.factor = len(self._having) / most
 
     def others(self, random: np.random.RandomState) -> NDArray[np.int32] | None:
         """As many of the points that were not chosen, or all of them; None if there are none."""
         if self.chosen is None:
             return None
-        rest = np.setdiff1d(self._told, self.chosen, assume_unique=True)
-        return self._drawn(rest, min(len(self.chosen), len(rest)), random)
+        rest = np.setdiff1d(self._having, self.chosen, assume_unique=True)
+        return self._sampled(rest, min(len(self.chosen), len(rest)), random)
 
     def estimate(self, loss: float, others: NDArray[np.float64]) -> tuple[float, float]:
         """The sum over all points and its standard error.
@@ -59,15 +59,15 @@ class Anchors:
             The terms of `others`.
         """
         assert self.chosen is not None
-        m, rest = len(others), len(self._told) - len(self.chosen)
+        m, rest = len(others), len(self._having) - len(self.chosen)
         error = 0.0
         if m < rest:
-            # As if drawn without regard to classes: no smaller. One term alone tells no spread.
+            # As if sampled without regard to classes: no smaller. One term alone has no spread.
             spread = float(others.std(ddof=1)) if m > 1 else np.nan
             error = rest * spread * float(np.sqrt((1 - m / rest) / m))
         return loss + rest * float(others.mean()), error
 
-    def _drawn(
+    def _sampled(
         self, rows: NDArray[np.int32], m: int, random: np.random.RandomState
     ) -> NDArray[np.int32]:
         mixed = random.permutation(rows)

@@ -138,10 +138,12 @@ class LMNN(BatchLearner):
         candidates, with solver "M" that of a hinge that is rounded off; "n_active";
         "n_candidates", pairs of points; "validation_error", NaN where it was not computed;
         "seconds".
-    classes_ : array
-        The labels.
+    classes_ : array of shape (n_classes,)
+        The class labels.
     n_features_in_ : int
-        Number of features d.
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

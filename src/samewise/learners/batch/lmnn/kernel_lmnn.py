@@ -114,23 +114,26 @@ class KernelLMNN(KernelBasis):
         Number of directions that were kept.
     loss_ : float
         ε of `components_` over all triplets, in the span of the directions, with the targets of the
-        last pass.
+        last search.
     n_active_ : int
         Number of triplets with a positive hinge.
     gap_ : float
         With solver "M": no M ⪰ 0 in the span of the directions has a loss below loss_ − gap_.
     n_iter_ : int
-        Iterations, in all passes.
+        Iterations, after all target searches.
     converged_ : bool
-        Whether the last pass ended by `tol`.
+        Whether the run after the last target search ended by `tol`.
     history_ : dict of arrays
-        After each iteration: "pass"; "loss" over the candidates, with solver "M" that of a hinge
-        that is rounded off; "n_active"; "n_candidates", pairs of points; "validation_error", NaN
-        where it was not computed; "seconds".
-    classes_ : array
-        The labels.
+        After each iteration: "stage", the number of the target search; "loss" over the
+        candidates, with solver "M" that of a hinge that is rounded off; "n_active";
+        "n_candidates", pairs of points; "validation_error", NaN where it was not computed;
+        "seconds".
+    classes_ : array of shape (n_classes,)
+        The class labels.
     n_features_in_ : int
-        Number of features d.
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

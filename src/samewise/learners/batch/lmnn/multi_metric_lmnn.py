@@ -125,10 +125,12 @@ class MultiMetricLMNN(Batch):
         After each iteration: "stage", 1 while a single metric is learned and 2 afterwards; "loss"
         over the candidates; "n_active"; "n_candidates", pairs of points; "validation_error", NaN
         where it was not looked at; "seconds".
-    classes_ : array
-        The labels.
+    classes_ : array of shape (n_classes,)
+        The class labels.
     n_features_in_ : int
-        Number of features d.
+        Number of features.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

@@ -300,10 +300,10 @@ def _target_pairs(
 ) -> tuple[list[GroupPairs], list[NDArray[np.int64]]]:
     """The pairs (i, j), j⇝i, of each group, and their places in `targets` read row by row."""
     n, k = targets.shape
-    told = np.flatnonzero(targets >= 0)
-    whose = groups[targets.reshape(-1)[told]]
-    told = told[np.argsort(whose, kind="stable")]
-    at = np.split(told, np.cumsum(np.bincount(whose, minlength=n_groups))[:-1])
+    known = np.flatnonzero(targets >= 0)
+    whose = groups[targets.reshape(-1)[known]]
+    known = known[np.argsort(whose, kind="stable")]
+    at = np.split(known, np.cumsum(np.bincount(whose, minlength=n_groups))[:-1])
     return [GroupPairs.of(part // k, targets.reshape(-1)[part], n) for part in at], at
 
 

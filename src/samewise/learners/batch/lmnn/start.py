@@ -39,8 +39,8 @@ def best_scale(objective: LMNNObjective, L: Matrix64) -> tuple[float, float]:
     With t = s², ε(t) = (1−μ) t Σ D_ij + μ Σ [1 + t (D_ij − D_il)]₊ is convex.
     """
     targets, ends, mu = objective.targets, objective.classes.ends, objective.mu
-    told = np.flatnonzero(targets[:, 0] >= 0)
-    anchors = told[:: len(told) // ANCHORS + 1]
+    having = np.flatnonzero(targets[:, 0] >= 0)
+    anchors = having[:: len(having) // ANCHORS + 1]
     step = len(targets) // OTHERS + 1
     others = np.arange(0, len(targets), step)
     near = targets[anchors]
