@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from samewise import KNNClassifier, Pairs
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.learners.batch.mmc import MMC, Stretch, Weights, _sides
-from samewise.solvers.evaluation import Evaluation
+from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.factored_convex import solve
 from tests.reference import peers as reference
 
@@ -106,7 +106,7 @@ def test_a_start_that_has_lost_rank_is_left_again():
     class Quadratic:
         def value_and_gradient(self, L):
             M = L.T @ L
-            return Evaluation(-np.vdot(G, M) + 0.5 * np.vdot(M, M), 2 * L @ (M - G))
+            return LossAndGradient(-np.vdot(G, M) + 0.5 * np.vdot(M, M), 2 * L @ (M - G))
 
         def proof(self, L):
             values, vectors = np.linalg.eigh(G - L.T @ L)

@@ -18,7 +18,7 @@ from samewise import KNNClassifier, Pairs, Triplets
 from samewise.exceptions import InvalidInputError
 from samewise.forms import NeuralSimilarity
 from samewise.learners.batch import snn as module
-from samewise.learners.batch.snn import SNN, NetworkLoss, Scale, parts
+from samewise.learners.batch.snn import SNN, FeatureScale, NetworkLoss, parts
 from tests.reference import snn as reference
 
 
@@ -104,7 +104,7 @@ def test_cost_and_gradient_are_those_of_the_formulas(few, alpha, kind, seed, mon
     monkeypatch.setattr(module, "BLOCK_BYTES", 700)
     given = Pairs(kind(few.X), few.left, few.right, few.y, few.sample_weight)
     theta = network(seed)
-    found = NetworkLoss(given, Scale.of(given.X), 3, alpha).value_and_gradient(theta)
+    found = NetworkLoss(given, FeatureScale.of(given.X), 3, alpha).value_and_gradient(theta)
     loss, gradient = found.loss, found.gradient
     U, V, c, w, b = parts(theta, 3)
     told = (*scaled(few), few.sample_weight, alpha, U, V, c, w, b[0])
@@ -114,7 +114,7 @@ def test_cost_and_gradient_are_those_of_the_formulas(few, alpha, kind, seed, mon
 
 
 def test_gradient_by_differences(few, seed):
-    cost = NetworkLoss(few, Scale.of(few.X), 3, 0.01)
+    cost = NetworkLoss(few, FeatureScale.of(few.X), 3, 0.01)
     theta, v = network(seed), network(seed + 100)
     ahead, behind = (cost.value_and_gradient(theta + t * v).loss for t in (1e-6, -1e-6))
     slope = cost.value_and_gradient(theta).gradient @ v
@@ -122,7 +122,7 @@ def test_gradient_by_differences(few, seed):
 
 
 def test_the_form_is_for_rows_as_they_are(few, seed):
-    scale, theta = Scale.of(few.X), network(seed)
+    scale, theta = FeatureScale.of(few.X), network(seed)
     U, V, c, w, b = parts(theta, 3)
     inner = [reference.similarity(x, z, U, V, c, w, b[0]) for x, z in scaled(few)[0]]
     form = scale.form(theta, 3)
@@ -135,7 +135,7 @@ def test_the_form_is_for_rows_as_they_are(few, seed):
 
 def test_it_goes_down_to_where_the_gradient_vanishes(few):
     snn = SNN(2, alpha=0.01, tol=0, max_iter=5000, random_state=0).fit(few)
-    cost = NetworkLoss(few, Scale.of(few.X), 2, 0.01)
+    cost = NetworkLoss(few, FeatureScale.of(few.X), 2, 0.01)
     found = cost.value_and_gradient(cost.scale.inside(snn.metric_))
     loss, gradient = found.loss, found.gradient
     assert snn.converged_

@@ -8,20 +8,20 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Evaluation", "Matrix64", "Objective"]
+__all__ = ["LossAndGradient", "Matrix64", "Objective"]
 
 Matrix64 = NDArray[np.float64]
 
 
 @dataclass
-class Evaluation:
+class LossAndGradient:
     """The loss at a matrix, and its gradient; an objective may add more."""
 
     loss: float
     gradient: Matrix64
 
 
-Evaluated = TypeVar("Evaluated", bound=Evaluation, covariant=True)
+Evaluated = TypeVar("Evaluated", bound=LossAndGradient, covariant=True)
 
 
 class Objective(Protocol[Evaluated]):

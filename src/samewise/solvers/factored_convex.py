@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from samewise.solvers.evaluation import Evaluation, Matrix64, Objective
+from samewise.solvers.evaluation import LossAndGradient, Matrix64, Objective
 from samewise.solvers.lbfgs import LBFGS
 
 __all__ = ["ConvexObjective", "ProvenSolution", "solve"]
@@ -22,7 +22,7 @@ STALLED = 1e-2
 TRIALS = 40
 
 
-class ConvexObjective(Objective[Evaluation], Protocol):
+class ConvexObjective(Objective[LossAndGradient], Protocol):
     """What is minimized: a loss that is convex over M = LᵀL."""
 
     def proof(self, L: Matrix64, /) -> tuple[float, Matrix64]:
@@ -34,7 +34,7 @@ class ProvenSolution:
     """Where it ended."""
 
     L: Matrix64
-    value: Evaluation
+    value: LossAndGradient
     gap: float
     converged: bool = False
 
@@ -79,7 +79,7 @@ def solve(
 
 def _widened(
     objective: ConvexObjective, found: ProvenSolution, R: Matrix64
-) -> tuple[Matrix64, Evaluation] | None:
+) -> tuple[Matrix64, LossAndGradient] | None:
     """A better M + ε RᵀR, if there is one."""
     if not R.any():
         return None

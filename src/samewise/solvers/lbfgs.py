@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from samewise.solvers.evaluation import Evaluation, Matrix64, Objective
+from samewise.solvers.evaluation import LossAndGradient, Matrix64, Objective
 
 __all__ = ["LBFGS"]
 
@@ -15,7 +15,7 @@ MEMORY = 10
 DECREASE, SLOPE = 1e-4, 0.9
 TRIALS = 20
 
-E = TypeVar("E", bound=Evaluation)
+E = TypeVar("E", bound=LossAndGradient)
 
 
 class LBFGS(Generic[E]):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
-from samewise.solvers.evaluation import Evaluation, Objective
+from samewise.solvers.evaluation import LossAndGradient, Objective
 
 __all__ = ["minimize_smooth"]
 
@@ -17,7 +17,7 @@ Vector = NDArray[np.float64]
 
 
 def minimize_smooth(
-    objective: Objective[Evaluation],
+    objective: Objective[LossAndGradient],
     start: Vector,
     *,
     look: Callable[[Vector, float], bool],

@@ -22,7 +22,7 @@ from samewise.learners.batch.soft_neighbors import (
     near_at_one,
     starts,
 )
-from samewise.solvers.evaluation import Evaluation, Matrix64
+from samewise.solvers.evaluation import LossAndGradient, Matrix64
 from samewise.solvers.factored_convex import ProvenSolution, solve
 from samewise.solvers.workers import workers
 
@@ -216,11 +216,11 @@ class Collapse:
         counts = (partners > 0).astype(np.float64)
         return counts * (log_total - np.log(np.maximum(partners, 1))), counts, counts
 
-    def value_and_gradient(self, L: Matrix64) -> Evaluation:
+    def value_and_gradient(self, L: Matrix64) -> LossAndGradient:
         """The loss and its gradient by L."""
         loss, gradient = self.points.sum(L, self._rule)
         pulled = L @ self.S0
-        return Evaluation(loss + float(np.vdot(pulled, L)), gradient + 2 * pulled)
+        return LossAndGradient(loss + float(np.vdot(pulled, L)), gradient + 2 * pulled)
 
     def proof(self, L: Matrix64) -> tuple[float, NDArray[np.float64]]:
         """The gap over max(loss, 1), and the directions in which M should grow.

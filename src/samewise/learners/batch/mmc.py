@@ -29,7 +29,7 @@ from samewise.learners.batch.batch_learner import (
     regularized,
 )
 from samewise.learners.batch.pair_differences import Differences
-from samewise.solvers.evaluation import Evaluation, Matrix64
+from samewise.solvers.evaluation import LossAndGradient, Matrix64
 from samewise.solvers.factored_convex import ProvenSolution, solve
 from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
@@ -279,14 +279,14 @@ class Stretch:
         M = self.B @ (L.T @ L) @ self.B.T
         return Found(factor((M + M.T) / 2)[0], objective, found.gap * objective)
 
-    def value_and_gradient(self, L: Matrix64) -> Evaluation:
+    def value_and_gradient(self, L: Matrix64) -> LossAndGradient:
         """The loss and its gradient."""
         E = self.U @ L.T
         lengths = np.maximum(np.sqrt(squared_norms(E)), LEAST)
         total, trace = float(lengths.sum()), float(np.vdot(L, L))
         E /= lengths[:, None]
         loss = -np.log(total) + 0.5 * np.log(trace)
-        return Evaluation(loss, L / trace - (E.T @ self.U) / total)
+        return LossAndGradient(loss, L / trace - (E.T @ self.U) / total)
 
     def proof(self, L: Matrix64) -> tuple[float, Vector]:
         """Part of the objective that is missing at most, and directions in which A should grow.

@@ -34,7 +34,7 @@ from samewise.learners.batch.soft_neighbors import (
     starts,
 )
 from samewise.learners.batch.whitened_basis import POWERS
-from samewise.solvers.evaluation import Evaluation, Matrix64
+from samewise.solvers.evaluation import LossAndGradient, Matrix64
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.lbfgs import LBFGS
 from samewise.solvers.run_log import RunLog
@@ -323,14 +323,14 @@ class PenalizedErrors(NamedTuple):
     points: SoftNeighbors
     weight: float
 
-    def value_and_gradient(self, L: Matrix64) -> Evaluation:
+    def value_and_gradient(self, L: Matrix64) -> LossAndGradient:
         """The sum and its gradient by L."""
         return self.penalized(L, *self.points.sum(L, expected_errors))
 
-    def penalized(self, L: Matrix64, loss: float, gradient: Matrix64) -> Evaluation:
+    def penalized(self, L: Matrix64, loss: float, gradient: Matrix64) -> LossAndGradient:
         """The same, where the errors and their gradient are known."""
         loss += self.weight * float(np.vdot(L, L))
-        return Evaluation(loss, gradient + 2 * self.weight * L)
+        return LossAndGradient(loss, gradient + 2 * self.weight * L)
 
 
 def descend(

@@ -25,7 +25,7 @@ from samewise.kernels.pairwise import row_slices, times
 from samewise.kernels.scatter_loop import add_rows
 from samewise.learners.attributes import Attribute, FormOf, Number
 from samewise.learners.batch.batch_learner import COUNT, FRACTION, RAN, RUN, Batch
-from samewise.solvers.evaluation import Evaluation
+from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
 from samewise.solvers.smooth import minimize_smooth
@@ -201,7 +201,7 @@ class SNN(Batch):
                 X, y, lambda X, y: Pairs.from_labels(X, y, self.n_pairs, random_state=random)
             )
             used, held = self._parts(pairs, random)
-            scale = Scale.of(pairs.X)
+            scale = FeatureScale.of(pairs.X)
             network = self._start(scale, random)
         made = partial(scale.form, n_hidden=self.n_hidden)
         fields = ("loss", "validation_loss")
@@ -237,7 +237,7 @@ class SNN(Batch):
                 )
         return used, pairs[np.sort(order[:n_held])] if n_held else None
 
-    def _start(self, scale: Scale, random: np.random.RandomState) -> Vector:
+    def _start(self, scale: FeatureScale, random: np.random.RandomState) -> Vector:
         """The parameters to start from, in one vector."""
         d, H = len(scale.mean), self.n_hidden
         before = self._before("metric_")
@@ -274,7 +274,7 @@ class SNN(Batch):
         self.metric_ = cost.scale.form(network, self.n_hidden)
 
 
-class Scale(NamedTuple):
+class FeatureScale(NamedTuple):
     """Where features are centered and of unit variance, and the way there and back for weights."""
 
     mean: Vector
@@ -282,7 +282,7 @@ class Scale(NamedTuple):
     dtype: np.dtype[Any]
 
     @classmethod
-    def of(cls, X: Matrix) -> Scale:
+    def of(cls, X: Matrix) -> FeatureScale:
         """The scale of some rows; features that do not vary stay as large as they are."""
         if sp.issparse(X):
             mean, variance = mean_variance_axis(X.astype(np.float64), axis=0)
@@ -317,7 +317,7 @@ class NetworkLoss:
     Rows are never scaled: Uz = (U/size)(x − mean) for z = (x − mean)/size.
     """
 
-    def __init__(self, pairs: Pairs, scale: Scale, n_hidden: int, alpha: float) -> None:
+    def __init__(self, pairs: Pairs, scale: FeatureScale, n_hidden: int, alpha: float) -> None:
         self.scale, self.n_hidden, self.alpha = scale, n_hidden, alpha
         rows, places = np.unique([pairs.left, pairs.right], return_inverse=True)
         self.X = pairs.X if len(rows) == pairs.X.shape[0] else pairs.X[rows]
@@ -326,7 +326,7 @@ class NetworkLoss:
         weight = np.ones(len(pairs)) if pairs.sample_weight is None else pairs.sample_weight
         self.weight = (weight / weight.sum()).astype(self.X.dtype)
 
-    def value_and_gradient(self, network: Vector) -> Evaluation:
+    def value_and_gradient(self, network: Vector) -> LossAndGradient:
         """The loss and its gradient."""
         dtype, (mean, size, _) = self.X.dtype, self.scale
         U, V, c, w, b = parts(network, self.n_hidden)
@@ -364,7 +364,7 @@ class NetworkLoss:
         punished[-1 - 2 * self.n_hidden : -1 - self.n_hidden] = 0
         punished[-1] = 0
         loss += self.alpha / 2 * float(punished @ punished)
-        return Evaluation(loss, gradient + self.alpha * punished)
+        return LossAndGradient(loss, gradient + self.alpha * punished)
 
 
 def parts(network: Vector, n_hidden: int) -> tuple[Vector, Vector, Vector, Vector, Vector]:

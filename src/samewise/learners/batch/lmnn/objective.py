@@ -14,7 +14,7 @@ from samewise.kernels import lmnn_loops as kernel
 from samewise.kernels.pairwise import row_slices, squared_distances
 from samewise.learners.batch.lmnn.impostors import Candidates, search
 from samewise.learners.batch.points_by_class import BLOCK_BYTES, Classes
-from samewise.solvers.evaluation import Evaluation
+from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.workers import Workers
 
 SLACK = 0.15
@@ -57,7 +57,7 @@ SQUARED = Hinge(np.inf, 1.0, 0.0, 0.0)
 
 
 @dataclass
-class HingeEvaluation(Evaluation):
+class HingeEvaluation(LossAndGradient):
     """ε, its gradient by L (by M for `LMNNObjective.scatter`), and sums over the hinges.
 
     Attributes
