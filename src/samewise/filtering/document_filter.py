@@ -148,15 +148,14 @@ class Filter(Storable, storable=False):
         names, content = _named(topics)
         vectors: Any
         if all(isinstance(each, str) for each in content):
-            self._check_text(names, content)
             vectors = _vectors_of(self.vectorizer)
             raw = vectors.rows(content)
-            lost = [name for name, size in zip(names, np.diff(raw.indptr), strict=True) if not size]
-            if lost:
-                raise InvalidInputError(
-                    f"The topic {lost[0]!r} has no term that the vectorizer knows; describe it in "
-                    "more words."
-                )
+            for name, text, n_terms in zip(names, content, np.diff(raw.indptr), strict=True):
+                if not n_terms:
+                    what = "term that the vectorizer knows" if text.strip() else "text"
+                    raise InvalidInputError(
+                        f"The topic {name!r} has no {what}; describe it in more words."
+                    )
         else:
             raw = _stacked_vectors(names, content)
             vectors = GivenVectors(n_features=raw.n_features)
@@ -292,11 +291,6 @@ class Filter(Storable, storable=False):
     def _check_fit(self, raw: Rows) -> None:
         """Refuse topics or parameters that do not belong together."""
 
-    def _check_text(self, names: Sequence[str], texts: Sequence[str]) -> None:
-        for name, text in zip(names, texts, strict=True):
-            if not text.strip():
-                raise InvalidInputError(f"The topic {name!r} has no text; describe it in words.")
-
     def _check_fitted(self) -> None:
         if not hasattr(self, "_window"):
             raise NotFittedError(
@@ -386,20 +380,16 @@ def load(path: str | os.PathLike[str], vectorizer: Any = None) -> Any:
 
 
 def _named(topics: Any) -> tuple[tuple[str, ...], list[Any]]:
-    if isinstance(topics, Mapping):
-        names, content = [str(name) for name in topics], list(topics.values())
-    elif isinstance(topics, Iterable) and not isinstance(topics, str):
-        topics = list(topics)
-        if not all(isinstance(topic, Topic) for topic in topics):
+    if not isinstance(topics, Mapping):
+        listed = list(topics) if isinstance(topics, Iterable) else [topics]
+        if not all(isinstance(topic, Topic) for topic in listed):
             raise InvalidInputError(
-                "topics must be a sequence of Topic, or a mapping of names to texts or vectors."
+                "topics must be a sequence of Topic, or a mapping of names to texts or vectors. "
+                f"Got {type(topics).__name__}."
             )
-        names, content = [topic.id for topic in topics], [topic.text for topic in topics]
+        names, content = [topic.id for topic in listed], [topic.text for topic in listed]
     else:
-        raise InvalidInputError(
-            "topics must be a sequence of Topic, or a mapping of names to texts or vectors. Got "
-            f"{type(topics).__name__}."
-        )
+        names, content = list(map(str, topics)), list(topics.values())
     if not names:
         raise InvalidInputError("A filter needs at least one topic. Got none.")
     if len(set(names)) < len(names):

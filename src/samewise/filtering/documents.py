@@ -92,8 +92,7 @@ class Documents:
         elif os.path.isdir(self.source):
             yield from self._folder(Path(self.source))
         else:
-            open_ = gzip.open if self.source.endswith(".gz") else open
-            with open_(self.source, "rb") as lines:
+            with _opened(self.source) as lines:
                 yield from self._lines(lines, self.source)
 
     def skip(self, sentence: str) -> None:
@@ -193,8 +192,7 @@ class Judgments:
         """
         source = Documents(path, on_error, report)
         judge = cls()
-        open_ = gzip.open if source.source.endswith(".gz") else open
-        with open_(source.source, "rb") as lines:
+        with _opened(source.source) as lines:
             for where, entry in objects(lines, source.source, source.skip):
                 try:
                     judge._add(entry or {}, where)
@@ -214,6 +212,10 @@ class Judgments:
         if not isinstance(entry.get("topic"), str) or not isinstance(entry.get("relevant"), bool):
             raise FileFormatError(f"{where} should have a topic, and true or false as relevant.")
         self._judged.setdefault(id, {})[entry["topic"]] = entry["relevant"]
+
+
+def _opened(path: str) -> Any:
+    return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")
 
 
 def _standard_input() -> Iterator[bytes | None]:

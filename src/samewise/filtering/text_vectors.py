@@ -280,18 +280,23 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
     def _ready(self) -> None:
         if not hasattr(self, "_df"):
             self._begin()
+        elif not hasattr(self, "_columns"):
+            # A copy, or out of a pickle.
+            self._columns = self._memory()
 
     def _begin(self) -> None:
         self._validate_params()
-        stop, stem, d = self._stop_words(), self._stemmer(), self.n_features
-
-        def column(word: str) -> int:
-            return _NOWHERE if word in stop else abs(murmurhash3_32(stem(word), seed=0)) % d
-
-        self._columns = _Memory(column)
+        self._columns = self._memory()
         self.n_documents_ = self._weighed = 0
-        self._df: NDArray[np.int64] = np.zeros(d, dtype=np.int64)
-        self._weights: NDArray[np.float64] = np.ones(d)
+        self._df: NDArray[np.int64] = np.zeros(self.n_features, dtype=np.int64)
+        self._weights: NDArray[np.float64] = np.ones(self.n_features)
+
+    def _memory(self) -> _Memory:
+        """The column of each word that came."""
+        stop, stem, d = self._stop_words(), self._stemmer(), self.n_features
+        return _Memory(
+            lambda word: _NOWHERE if word in stop else abs(murmurhash3_32(stem(word), seed=0)) % d
+        )
 
     def _refresh(self) -> None:
         self._weighed = self.n_documents_
@@ -315,16 +320,7 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
         return porter.stemWord
 
     def __getstate__(self) -> dict[str, Any]:
-        state = vars(self).copy()
-        state.pop("_columns", None)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if "_df" in state:
-            kept = {name: state[name] for name in ("n_documents_", "_weighed", "_df", "_weights")}
-            self._begin()
-            self.__dict__.update(kept)
+        return {name: value for name, value in vars(self).items() if name != "_columns"}
 
 
 class GivenVectors(Storable):

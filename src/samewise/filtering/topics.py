@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from xml.parsers import expat
 
 from samewise.exceptions import FileFormatError
+from samewise.filtering.documents import objects
 
 __all__ = ["Topic", "read_topics"]
 
@@ -146,11 +148,9 @@ def _malformed(path: Path, error: Exception) -> FileFormatError:
 
 def _rooted(data: bytes) -> bytes:
     declaration = re.match(rb"(?:\xef\xbb\xbf)?<\?xml[^>]*\?>", data)
-    if declaration is None:
-        return b"<topics>" + data.removeprefix(b"\xef\xbb\xbf") + b"</topics>"
-    head = declaration.group()
+    head = declaration.group() if declaration else b""
     # The declaration must come first; its lines stay, so that later ones keep their numbers.
-    return head + b"<topics>" + data[len(head) :] + b"</topics>"
+    return head + b"<topics>" + data.removeprefix(head or BOM_UTF8) + b"</topics>"
 
 
 class _Tops:
@@ -227,14 +227,10 @@ def _from_json(path: Path, data: bytes) -> Iterator[tuple[str, Topic]]:
 
 
 def _from_lines(path: Path, data: bytes) -> Iterator[tuple[str, Topic]]:
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        try:
-            entry = json.loads(line.decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
-            raise FileFormatError(f"{where} is not JSON ({error}).") from error
+    def refuse(sentence: str) -> None:
+        raise FileFormatError(sentence)
+
+    for where, entry in objects(data.removeprefix(BOM_UTF8).split(b"\n"), str(path), refuse):
         yield where, _of_object(entry, where)
 
 
