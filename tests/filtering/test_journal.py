@@ -80,7 +80,7 @@ def test_stopped_at_the_worst_moments(
         "decide": "samewise.filtering.document_filter.Filter.observe_many",
         "log": "samewise.filtering.journal.Journal.log",
         "save": "samewise.filtering.journal.Journal._inputs_head",
-        "answer": "samewise.filtering.adaptive_filter.AdaptiveFilter._told",
+        "answer": "samewise.filtering.adaptive_filter.AdaptiveFilter._take_feedback",
     }
     calls = [0]
 

@@ -104,7 +104,7 @@ class AdaptiveFilter(Filter, storable=False):
             for i, answer in answers.items():
                 if answer is not None:
                     made[i] = replace(made[i], answer=bool(answer))
-                    self._told(ids[row], i, bool(answer), raw.row(row))
+                    self._take_feedback(ids[row], i, bool(answer), raw.row(row))
             decisions[row] = list(made.values())
             if any(answer is not None for answer in answers.values()) and self._learns:
                 # What is similar has changed for all that follow.
@@ -159,7 +159,7 @@ class AdaptiveFilter(Filter, storable=False):
         place = _last(self._held[topic].ids, document)
         return self._held[topic].raw.row(place) if place >= 0 else super()._find(document, topic)
 
-    def _told(self, document: str, topic: int, relevant: bool, raw: Rows) -> None:
+    def _take_feedback(self, document: str, topic: int, relevant: bool, raw: Rows) -> None:
         held = self._held[topic]
         place = _last(held.ids, document)
         self._learn(topic, raw, relevant)

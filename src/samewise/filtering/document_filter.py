@@ -113,7 +113,7 @@ class Filter(Storable, storable=False):
         """Decide about some documents, the first ones at least; their decisions."""
 
     @abstractmethod
-    def _told(self, document: str, topic: int, relevant: bool, raw: Rows) -> None:
+    def _take_feedback(self, document: str, topic: int, relevant: bool, raw: Rows) -> None:
         """Take feedback about a document that is known."""
 
     @abstractmethod
@@ -258,7 +258,7 @@ class Filter(Storable, storable=False):
             Whether the document is relevant to the topic.
         """
         number, raw = self._judgeable(document, topic, relevant)
-        self._told(document, number, bool(relevant), raw)
+        self._take_feedback(document, number, bool(relevant), raw)
 
     def _judgeable(self, document: str, topic: str, relevant: bool) -> tuple[int, Rows]:
         """The topic's number and the document's counts, if feedback about them can be used."""
@@ -300,7 +300,13 @@ class Filter(Storable, storable=False):
     # How it is stored
 
     def state(self) -> State:
-        """Parameters, weights of terms, and what was kept from the stream."""
+        """Parameters, weights of terms, and what was kept from the stream.
+
+        Returns
+        -------
+        State
+            Arrays and JSON values, which `restore` takes back.
+        """
         self._check_fitted()
         self._check_parameters()
         parameters = State()
@@ -315,7 +321,18 @@ class Filter(Storable, storable=False):
 
     @classmethod
     def restore(cls, saved: Saved) -> Self:
-        """The filter of a saved state, without a vectorizer of scikit-learn."""
+        """The filter of a saved state, without a vectorizer of scikit-learn.
+
+        Parameters
+        ----------
+        saved : Saved
+            What `state` returned, out of a file.
+
+        Returns
+        -------
+        Filter
+            The filter, which goes on where the saved one stopped.
+        """
         given = saved.part("parameters")
         filter = cls(
             **{

@@ -23,8 +23,11 @@ class Document:
 
     Attributes
     ----------
-    id, text : str
-    where : str
+    id : str
+        The id of the document.
+    text : str
+        The text.
+    where : str, default=""
         File and line it came from, for messages.
     """
 
@@ -38,7 +41,7 @@ class Documents:
 
     Parameters
     ----------
-    source : path, or "-"
+    source : str or path
         A file of JSON lines (gzipped if its name ends in ``.gz``); a folder, whose files, sorted
         by name, are one document each; or "-" for JSON lines on standard input. A line is an
         object with ``text``, or ``title`` and ``body``, and perhaps ``id``; without one the id is
@@ -51,6 +54,7 @@ class Documents:
     Attributes
     ----------
     n_skipped : int
+        Documents that were skipped.
 
     Examples
     --------

@@ -46,5 +46,5 @@ class SupervisedFilter(Filter, storable=False):
                     self._learn(i, id, document, unit, bool(answer))
         return decisions
 
-    def _told(self, document: str, topic: int, relevant: bool, raw: Rows) -> None:
+    def _take_feedback(self, document: str, topic: int, relevant: bool, raw: Rows) -> None:
         self._learn(topic, document, raw, self._vectors.weigh(raw), relevant)
