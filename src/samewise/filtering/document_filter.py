@@ -300,13 +300,7 @@ class Filter(Storable, storable=False):
     # How it is stored
 
     def state(self) -> State:
-        """Parameters, weights of terms, and what was kept from the stream.
-
-        Returns
-        -------
-        State
-            Arrays and JSON values, which `restore` takes back.
-        """
+        """Parameters, weights of terms, and what was kept from the stream."""
         self._check_fitted()
         self._check_parameters()
         parameters = State()
@@ -321,18 +315,7 @@ class Filter(Storable, storable=False):
 
     @classmethod
     def restore(cls, saved: Saved) -> Self:
-        """The filter of a saved state, without a vectorizer of scikit-learn.
-
-        Parameters
-        ----------
-        saved : Saved
-            What `state` returned, out of a file.
-
-        Returns
-        -------
-        Filter
-            The filter, which goes on where the saved one stopped.
-        """
+        """The filter of a saved state, without a vectorizer of scikit-learn."""
         given = saved.part("parameters")
         filter = cls(
             **{

@@ -256,13 +256,7 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
         self.n_documents_ += len(rows)
 
     def state(self) -> State:
-        """Parameters, counts, and the weights in force.
-
-        Returns
-        -------
-        State
-            Arrays and JSON values, which `restore` takes back.
-        """
+        """Parameters, counts, and the weights in force."""
         self._ready()
         words = self.stop_words
         words = words if words is None or isinstance(words, str) else sorted(words)
@@ -272,18 +266,7 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
 
     @classmethod
     def restore(cls, saved: Saved) -> Self:
-        """The vectors of a saved state.
-
-        Parameters
-        ----------
-        saved : Saved
-            What `state` returned, out of a file.
-
-        Returns
-        -------
-        TextVectors
-            The vectors, which go on where the saved ones stopped.
-        """
+        """The vectors of a saved state."""
         vectors = cls(**{name: saved.value(name) for name in cls._get_param_names()})
         vectors._begin()
         vectors.n_documents_ = saved.count("n_documents")
