@@ -107,6 +107,7 @@ class Model(Storable):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features)
+            Rows, with the columns that the model was learned from.
         names : sequence of str, default=None
             Names of the columns of X. Where the model knows names too, columns are found by them,
             and others are left out; otherwise they are taken as they stand.
@@ -114,6 +115,7 @@ class Model(Storable):
         Returns
         -------
         array or CSR matrix of shape (n, n_features)
+            The rows, scaled.
         """
         X = self._own_columns(X, names)
         if self.mean is None or self.scale is None:
@@ -126,7 +128,21 @@ class Model(Storable):
         return standardized(X, self.mean, self.scale)
 
     def has_seen(self, X: Any, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """Which rows are among those the model was learned from: array of shape (n,)."""
+        """Which rows are among those the model was learned from.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features)
+            Rows, with the columns that the model was learned from.
+        names : sequence of str, default=None
+            Names of the columns of X. Where the model knows names too, columns are found by them,
+            and others are left out; otherwise they are taken as they stand.
+
+        Returns
+        -------
+        array of bool of shape (n,)
+            True for the rows that were learned from.
+        """
         return np.isin(row_marks(self._own_columns(X, names)), self.seen)
 
     def transform(self, X: Any, names: Sequence[str] | None = None) -> Array:
@@ -135,12 +151,15 @@ class Model(Storable):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features)
+            Rows, with the columns that the model was learned from.
         names : sequence of str, default=None
-            As for `prepare`.
+            Names of the columns of X. Where the model knows names too, columns are found by them,
+            and others are left out; otherwise they are taken as they stand.
 
         Returns
         -------
         array of shape (n, n_components)
+            The coordinates of each row.
         """
         embed = getattr(self.form, "embed", None)
         if embed is None:
@@ -157,13 +176,16 @@ class Model(Storable):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features)
+            Rows to compare.
         Y : array or CSR matrix of shape (m, n_features), default=None
+            Rows to compare with; X itself by default.
         labels : array of shape (m,), default=None
             Classes of the rows of Y, where the model has a metric for each class.
 
         Returns
         -------
         array of shape (n, m)
+            Closeness of every row of X to every row of Y.
         """
         A = self.prepare(X)
         B = None if Y is None else self.prepare(Y)

@@ -117,6 +117,7 @@ def test_docstrings_of_public_names(module, text, returns, found):
         (">>> from samewise.scores import roc", []),
         (">>> from samewise.scores.verification import roc", ["SW03"]),
         (">>> from samewise.forms import Mahalanobis", ["SW03"]),
+        (">>> from samewise.protocols import measure", []),
     ],
 )
 def test_examples_import_public_names(line, found):

@@ -159,17 +159,22 @@ def choose_learner(
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
+        Examples, one row each.
     y : array of shape (n,)
+        Class labels.
     validation : float in (0, 1), default=0.25
+        Part of each class that the learners are judged on.
     max_rows : int, default=3000
-        Of more rows, so many are drawn for the comparison, from each class in proportion.
+        Of more rows, so many are sampled for the comparison, from each class in proportion.
     random_state : int, RandomState instance or None, default=0
-    watch : callable, optional
-        Told what begins: its name, how many are done, how many there are.
+        Seed or generator of every random choice. Pass an int for reproducible output.
+    watch : callable, default=None
+        Called when a learner begins, with its name, how many are done, and how many there are.
 
     Returns
     -------
     Choice
+        The learner, its parameters, the reason, and what was tried.
 
     References
     ----------
@@ -180,7 +185,7 @@ def choose_learner(
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from samewise.protocols import choose_learner
+    >>> from samewise import choose_learner
     >>> X, y = load_wine(return_X_y=True)
     >>> choice = choose_learner((X - X.mean(axis=0)) / X.std(axis=0), y)
     >>> [trial.name for trial in choice.table][:3]
@@ -244,13 +249,21 @@ def tune_learner(
     name : str
         One of those in `samewise.catalog.BY_COMMAND`.
     X : array or CSR matrix of shape (n, d)
+        Examples, one row each.
     y : array of shape (n,)
-    params : dict, optional
+        Class labels.
+    params : dict, default=None
         Parameters that are set for all; they are not varied.
-    grid : dict of lists, optional
+    grid : dict of lists, default=None
         Values to try; by default those of `samewise.catalog`.
-    validation, max_rows, random_state, watch
-        As for `choose_learner`.
+    validation : float in (0, 1), default=0.25
+        Part of each class that the learners are judged on.
+    max_rows : int, default=3000
+        Of more rows, so many are sampled for the comparison, from each class in proportion.
+    random_state : int, RandomState instance or None, default=0
+        Seed or generator of every random choice. Pass an int for reproducible output.
+    watch : callable, default=None
+        Called when a learner begins, with its name, how many are done, and how many there are.
 
     Returns
     -------

@@ -87,9 +87,9 @@ def fit_model(
 
     See Also
     --------
-    evaluate : measures a model on other rows.
-    compare : several learners on the same rows.
-    write_report : one HTML file about a model.
+    evaluate : Measures a model on other rows.
+    compare : Several learners on the same rows.
+    write_report : One HTML file about a model.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def inspect_form(form: Form, names: Sequence[str] | None = None, *, top: int = 1
 
     Examples
     --------
-    >>> from samewise.forms import Mahalanobis
+    >>> from samewise import Mahalanobis
     >>> from samewise.protocols import inspect_form
     >>> found = inspect_form(Mahalanobis([[4.0, 1.0], [1.0, 1.0]]), ["size", "age"])
     >>> found.rank, found.features, found.feature_pairs

@@ -155,8 +155,8 @@ def compare(
 
     See Also
     --------
-    fit_model : learns with one of them, or chooses.
-    samewise.protocols.choose_learner : a quicker choice, by validation.
+    fit_model : Learns with one of them, or chooses.
+    samewise.protocols.choose_learner : A quicker choice, by validation.
 
     Examples
     --------

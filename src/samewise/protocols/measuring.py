@@ -180,20 +180,22 @@ def gain(before: Measured, after: Measured) -> Gain:
     Parameters
     ----------
     before, after : Measured
+        The two metrics, measured on the same test examples.
 
     Returns
     -------
     Gain
+        The errors, and whether the difference is more than chance.
 
     See Also
     --------
-    samewise.scores.s_test : the test.
+    samewise.scores.s_test : The test.
 
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from samewise.learners import LDA
-    >>> from samewise.protocols import gain, measure
+    >>> from samewise import LDA, gain
+    >>> from samewise.protocols import measure
     >>> X, y = load_wine(return_X_y=True)
     >>> parts = X[::2], y[::2], X[1::2], y[1::2]
     >>> plain = measure(None, *parts, name="Euclidean")
@@ -257,7 +259,7 @@ def calibrate_threshold(
 
     Examples
     --------
-    >>> from samewise.forms import Mahalanobis
+    >>> from samewise import Mahalanobis
     >>> calibrate_threshold(Mahalanobis.identity(1), [[0.0], [1.0], [5.0], [7.0]], [0, 0, 1, 1])
     -3.0
     """

@@ -92,8 +92,8 @@ def evaluate(
 
     See Also
     --------
-    samewise.protocols.measure : measures one form.
-    fit_model : learns a model.
+    samewise.protocols.measure : Measures one form.
+    fit_model : Learns a model.
 
     Examples
     --------

@@ -46,16 +46,18 @@ def tune_C(
     learner : a learner of pairs with a parameter C
         It is cloned, never fitted itself.
     X : Pairs, array of shape (n_pairs, 2, n_features), or labeled examples
-    y : array, optional
-        As for the learner's `fit`.
-    Cs : array, optional
-        Values to try; 13 from 1e-4 to 1e2, evenly spaced in the exponent, unless given.
-    criterion : {"loss", "accuracy"}
+        What to learn from, as `fit` of the learner takes it.
+    y : array, default=None
+        Labels, as `fit` of the learner takes them with X.
+    Cs : array, default=None
+        Values to try; by default 13 from 1e-4 to 1e2, evenly spaced in the exponent.
+    criterion : {"loss", "accuracy"}, default="loss"
         "loss": the least hinge loss accumulated along the pass. "accuracy": the best leave-one-out
         k-NN accuracy, over k up to `max_neighbors`, of the metric at the end of the pass.
-    labeled : (X, y), optional
+    labeled : (X, y), default=None
         The examples on which accuracy is measured, where X is given as pairs.
-    max_neighbors : int
+    max_neighbors : int, default=25
+        The largest k that is tried.
 
     Returns
     -------

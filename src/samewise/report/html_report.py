@@ -92,7 +92,7 @@ def write_report(
 
     See Also
     --------
-    evaluate : the numbers without the file.
+    evaluate : The numbers without the file.
 
     Examples
     --------

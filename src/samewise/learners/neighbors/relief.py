@@ -65,8 +65,8 @@ class Relief(ConditionalMap, MapLearner):
         "similarity": xᵀAx'/N(x, x') of the rows as they are, with A = diag(w) or W: how the thesis
         uses them beside `RBS`.
     psd : {"end"} or None, default="end"
-        When A ⪰ 0 is restored. "end": weights below 0 become 0, and W is projected on the positive
-        semi-definite matrices, which a distance needs. None: never.
+        When positive semi-definiteness is restored. "end": weights below 0 become 0, and W is
+        projected on the positive semi-definite matrices, which a distance needs. None: never.
     normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
         Normalizer N of the similarity, see `NormalizedBilinear`. Only for form="similarity". Zero
         rows have the similarity 0 to every row.
@@ -186,7 +186,8 @@ class Relief(ConditionalMap, MapLearner):
 
         Returns
         -------
-        self
+        self : Relief
+            The fitted learner.
         """
         with unchanged_if_refused(self):
             self._fit(X, y)

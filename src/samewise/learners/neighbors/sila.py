@@ -72,7 +72,7 @@ class SiLA(SimilarityLearner):
         Normalizer N of the similarity, see `NormalizedBilinear`. None is N = 1. With a named
         normalizer zero rows have the similarity 0 to every row and are skipped.
     psd : {"each"} or None, default=None
-        When A ⪰ 0 is restored. "each": after each step. None: never.
+        When positive semi-definiteness is restored. "each": after each step. None: never.
     impostors : "exact" or int, default="exact"
         Search all examples of other classes, or only the so many nearest of them under the base
         similarity, which are found once.
@@ -209,7 +209,8 @@ class SiLA(SimilarityLearner):
 
         Returns
         -------
-        self
+        self : SiLA
+            The fitted learner.
         """
         random = check_random_state(self.random_state)
         # Ctrl-C is raised on leaving the first of these, with what was learned in place.

@@ -116,8 +116,9 @@ class SRBS(ContrastLearner):
     normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
         Normalizer N of the similarity, see `NormalizedBilinear`. None is N = 1. Zero rows have the
         similarity 0 to every row and contribute nothing.
-    psd : {"each"} or None, default=None
-        When A ⪰ 0 is restored. "each": at each iteration, as `solver` says. None: never.
+    psd : {"each"}, default=None
+        When positive semi-definiteness is restored. "each": at each iteration, as `solver` says.
+        None: never.
     solver : {"gradient", "lbfgs"}, default="gradient"
         "gradient" takes the steps of the thesis, A ← A − (1/(tn)) ∂ε/∂A at iteration t, each
         followed by a projection on A ⪰ 0 with psd="each". Its steps fade: it ends where they lead
@@ -246,7 +247,8 @@ class SRBS(ContrastLearner):
 
         Returns
         -------
-        self
+        self : SRBS
+            The fitted learner.
         """
         log = RunLog("SRBS", ("loss", "change"), self.verbose, self.callback, "matrix")
         # Ctrl-C is raised on leaving the log, with what was learned in place.
