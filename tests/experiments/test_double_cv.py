@@ -165,6 +165,7 @@ def test_candidates_that_do_not_fit_a_fold_are_left_out():
         double_cross_validation(None, X, y, rule="sknn", grid={"n_neighbors": [9]}, random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore:SRBS has not converged")
 def test_processes_give_the_same(labeled):
     X, y = labeled
     options = {"grid": {"beta": [0.1, 5.0], "n_neighbors": [1, 3]}, "random_state": 2}

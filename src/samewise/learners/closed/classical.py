@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -19,7 +20,6 @@ from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeErro
 from samewise.forms import GeneralizedCosine, Mahalanobis
 from samewise.learners.attributes import Attribute, FormOf, Labels, Values
 from samewise.learners.closed.closed_form import (
-    ACCEPTED,
     MOST,
     LinearMap,
     centered,
@@ -28,13 +28,48 @@ from samewise.learners.closed.closed_form import (
     whitening,
     without_rounding,
 )
-from samewise.learners.dense_rows import dense_rows
-from samewise.learners.neighbors.class_checks import numbered
+from samewise.learners.learner import ROWS
 
 __all__ = ["LDA", "PCA", "Cosine", "Covariance", "Euclidean"]
 
 
-class Euclidean(LinearMap):
+class FixedMetric(LinearMap, storable=False):
+    """A metric that follows from the number of features alone."""
+
+    @abstractmethod
+    def _form(self, d: int) -> Mahalanobis | GeneralizedCosine:
+        """The metric for so many features."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Look at the number of features.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Examples, one row each.
+        y : object, default=None
+            Not used; present for scikit-learn's convention.
+
+        Returns
+        -------
+        self
+            The fitted learner.
+        """
+        with unchanged_if_refused(self):
+            d = validate_data(self, X, **ROWS).shape[1]
+            if d * d > MOST:
+                raise TooLargeError(
+                    f"{type(self).__name__} holds a dense matrix of {d:,} × {d:,} values, more "
+                    f"than {MOST:,}. Reduce the features first; for neighbors alone, "
+                    "KNNClassifier(metric=None) is Euclidean without a matrix, and rows of unit "
+                    "length have the neighbors of the cosine."
+                )
+            self.metric_ = self._form(d)
+        return self
+
+
+class Euclidean(FixedMetric):
     """The Euclidean distance ‖x − x'‖, as a learner that learns nothing but the number of features.
 
     Attributes
@@ -52,32 +87,11 @@ class Euclidean(LinearMap):
     array([5.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Look at the number of features.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            Examples, one row each.
-        y : object, default=None
-            Not used; present for scikit-learn's convention.
-
-        Returns
-        -------
-        self : Euclidean
-            The fitted learner.
-        """
-        with unchanged_if_refused(self):
-            X = validate_data(self, X, **ACCEPTED)
-            _check_square(X.shape[1], "Euclidean")
-            self.metric_ = Mahalanobis.identity(X.shape[1])
-        return self
+    def _form(self, d: int) -> Mahalanobis:
+        return Mahalanobis.identity(d)
 
 
-class Cosine(LinearMap):
+class Cosine(FixedMetric):
     """The cosine xᵀx'/(‖x‖‖x'‖), as a learner that learns nothing but the number of features.
 
     Parameters
@@ -99,9 +113,7 @@ class Cosine(LinearMap):
     array([0.6])
     """
 
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((GeneralizedCosine,)),
-    }
+    _learned: ClassVar[dict[str, Attribute]] = {"metric_": FormOf((GeneralizedCosine,))}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "on_zero": [StrOptions({"raise", "zero"})]
     }
@@ -109,31 +121,8 @@ class Cosine(LinearMap):
     def __init__(self, *, on_zero: str = "zero") -> None:
         self.on_zero = on_zero
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Look at the number of features.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            Examples, one row each.
-        y : object, default=None
-            Not used; present for scikit-learn's convention.
-
-        Returns
-        -------
-        self : Cosine
-            The fitted learner.
-        """
-        with unchanged_if_refused(self):
-            X = validate_data(self, X, **ACCEPTED)
-            _check_square(X.shape[1], "Cosine")
-            self.metric_ = GeneralizedCosine(np.eye(X.shape[1]), self.on_zero)
-        return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.metric_.n_features_in
+    def _form(self, d: int) -> GeneralizedCosine:
+        return GeneralizedCosine(np.eye(d), self.on_zero)
 
 
 class Covariance(LinearMap):
@@ -191,7 +180,7 @@ class Covariance(LinearMap):
             The fitted learner.
         """
         with unchanged_if_refused(self):
-            X = dense_rows(validate_data(self, X, ensure_min_samples=2, **ACCEPTED), "Covariance")
+            X = self._points(X)
             Z = centered(X)
             S = Z.T @ Z / len(Z)
             L = whitening(S, S, self.shrinkage, X.dtype, "covariance", stacklevel=3)
@@ -260,7 +249,7 @@ class PCA(LinearMap):
             The fitted learner.
         """
         with unchanged_if_refused(self):
-            X = dense_rows(validate_data(self, X, ensure_min_samples=2, **ACCEPTED), "PCA")
+            X = self._points(X)
             n, d = X.shape
             most = min(n - 1, d)
             if self.n_components is not None and self.n_components > most:
@@ -322,6 +311,7 @@ class LDA(LinearMap):
         "metric_": FormOf((Mahalanobis,)),
         "classes_": Labels(),
     }
+    _target_required: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
@@ -348,9 +338,7 @@ class LDA(LinearMap):
             The fitted learner.
         """
         with unchanged_if_refused(self):
-            X, y = validate_data(self, X, y, ensure_min_samples=2, **ACCEPTED)
-            X = dense_rows(X, "LDA")
-            self.classes_, labels = numbered(np.asarray(y), "LDA")
+            X, labels = self._labeled(X, y)
             most = min(len(self.classes_) - 1, X.shape[1])
             if self.n_components is not None and self.n_components > most:
                 raise InvalidInputError(
@@ -384,20 +372,6 @@ class LDA(LinearMap):
             L[:, used] = lda.scalings_[:, : len(L)].T
             self._keep(L, X.dtype)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
-
-def _check_square(d: int, owner: str) -> None:
-    if d * d > MOST:
-        raise TooLargeError(
-            f"{owner} holds a dense matrix of {d:,} × {d:,} values, more than {MOST:,}. Reduce the "
-            "features first; for neighbors alone, KNNClassifier(metric=None) is Euclidean without "
-            "a matrix, and rows of unit length have the neighbors of the cosine."
-        )
 
 
 def _whitened(L: Array, variances: Array) -> tuple[Array, Array]:

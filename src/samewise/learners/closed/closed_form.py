@@ -1,4 +1,4 @@
-"""What learners in closed form share: their contract with the user, and whitening."""
+"""What learners in closed form share: dense points, centering and whitening."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
 
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import GeneralizedCosine, Mahalanobis
 from samewise.learners.attributes import Attribute, FormOf
-from samewise.learners.learner import MapLearner
+from samewise.learners.dense_rows import dense_rows
+from samewise.learners.learner import ROWS, MapLearner
+from samewise.learners.neighbors.class_checks import numbered
 
 __all__ = [
-    "ACCEPTED",
     "LinearMap",
     "centered",
     "differences_within",
@@ -23,9 +25,6 @@ __all__ = [
     "whitening",
     "without_rounding",
 ]
-
-ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-"""The rows that are taken."""
 
 MOST = 2**27
 """The most values of a d × d matrix."""
@@ -44,6 +43,17 @@ class LinearMap(MapLearner, storable=False):
 
     _learned: ClassVar[dict[str, Attribute]] = {"metric_": FormOf((Mahalanobis,))}
     _target_required: ClassVar[bool] = False
+
+    def _points(self, X: Any) -> Array:
+        """At least two points, checked and dense."""
+        X = validate_data(self, X, ensure_min_samples=2, **ROWS)
+        return dense_rows(X, type(self).__name__)
+
+    def _labeled(self, X: Any, y: Any) -> tuple[Array, Indices]:
+        """Labeled examples, checked and dense, and the class number of each."""
+        X, y = self._examples(X, y)
+        self.classes_, labels = numbered(y, type(self).__name__)
+        return dense_rows(X, type(self).__name__), labels
 
     def _keep(self, L: Array, dtype: np.dtype[Any]) -> None:
         self.metric_ = Mahalanobis.from_components(L.astype(dtype))

@@ -17,14 +17,7 @@ from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.forms import KernelMahalanobis, Mahalanobis
 from samewise.learners.attributes import Attribute, FormOf, Labels, Values
-from samewise.learners.closed.closed_form import (
-    ACCEPTED,
-    LinearMap,
-    centered,
-    group_sums,
-    whitening,
-)
-from samewise.learners.dense_rows import dense_rows
+from samewise.learners.closed.closed_form import LinearMap, centered, group_sums, whitening
 from samewise.learners.kernel_basis import KernelBasis
 from samewise.learners.neighbors.class_checks import numbered
 
@@ -96,6 +89,7 @@ class IGML(LinearMap):
         "metric_": FormOf((Mahalanobis,)),
         "classes_": Labels(),
     }
+    _target_required: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
     def __init__(self, smoothing: float = 1.0, *, shrinkage: float = 0.0) -> None:
@@ -119,16 +113,9 @@ class IGML(LinearMap):
             The fitted learner.
         """
         with unchanged_if_refused(self):
-            X, y = validate_data(self, X, y, ensure_min_samples=2, **ACCEPTED)
-            X = dense_rows(X, "IGML")
-            self.classes_, labels = numbered(np.asarray(y), "IGML")
+            X, labels = self._labeled(X, y)
             self._keep(nearest_map(X, labels, self.smoothing, self.shrinkage, X.dtype), X.dtype)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 class KIGML(KernelBasis):

@@ -18,15 +18,11 @@ from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import KernelMahalanobis, Mahalanobis
 from samewise.learners.attributes import Attribute, FormOf, Labels, Values
-from samewise.learners.closed.closed_form import (
-    ACCEPTED,
-    LinearMap,
-    whitening,
-)
+from samewise.learners.closed.closed_form import LinearMap, whitening
 from samewise.learners.closed.scatter_matrices import covariances
 from samewise.learners.dense_rows import dense_rows
 from samewise.learners.kernel_basis import KernelBasis
-from samewise.learners.learner import Learner
+from samewise.learners.learner import ROWS, Learner
 from samewise.learners.neighbors.class_checks import numbered
 from samewise.supervision import Pairs
 from samewise.supervision.chunklets import checked_chunklets, draw_chunklets, linked_chunklets
@@ -49,7 +45,7 @@ class ChunkletLearner(Learner, storable=False):
     n_chunklets: int | None
     chunk_size: int
 
-    def _told(
+    def _chunklets_from(
         self,
         X: Any,
         y: Any,
@@ -161,6 +157,7 @@ class RCA(LinearMap, ChunkletLearner):
         "classes_": Labels(optional=True),
         "chunklets_": Values(dtypes=("int64",)),
     }
+    _target_required: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
     def __init__(
@@ -200,17 +197,12 @@ class RCA(LinearMap, ChunkletLearner):
         """
         random = check_random_state(self.random_state)
         with unchanged_if_refused(self, random):
-            X, self.chunklets_ = self._told(X, y, chunklets, random, ACCEPTED)
+            X, self.chunklets_ = self._chunklets_from(X, y, chunklets, random, ROWS)
             X = dense_rows(X, "RCA")
             _check_components(self.n_components, X.shape[1], "the number of features")
             L = relevant_components(X, self.chunklets_, self.shrinkage, X.dtype, "RCA")
             self._keep(L[: self.n_components], X.dtype)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 class KRCA(ChunkletLearner, KernelBasis):
@@ -338,7 +330,7 @@ class KRCA(ChunkletLearner, KernelBasis):
         """
         random = check_random_state(self.random_state)
         with unchanged_if_refused(self, random):
-            X, self.chunklets_ = self._told(X, y, chunklets, random, self._accepted)
+            X, self.chunklets_ = self._chunklets_from(X, y, chunklets, random, self._accepted)
             self.landmarks_ = self._choose(X.shape, random)
             support = X[self.landmarks_].astype(np.float64)
             B, Z = self._basis(X, self.landmarks_, support)
