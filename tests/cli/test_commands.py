@@ -29,7 +29,7 @@ from samewise.filtering import TopicFilter
 from samewise.forms import Bilinear, Mahalanobis
 from samewise.learners import LDA, LMNN
 from samewise.model import Model
-from samewise.protocols import learner_comparison, make_learner, measure
+from samewise.protocols import learner_comparison, make_learner, measure, trials
 
 MAIN = [sys.executable, "-c", "from samewise.cli import main; main()"]
 
@@ -247,7 +247,7 @@ def test_inspect(call, call_json, model, wine):
 
 def test_compare(call, call_json, monkeypatch):
     options = ("compare", "wine.csv", "--label", "class", "--learners")
-    monkeypatch.setattr(learner_comparison, "_alone", learner_comparison._learn)
+    monkeypatch.setattr(learner_comparison, "_alone", trials.try_learner)
     found = call_json(*options, "lda")
     names = [line["learner"] for line in found["compared"]]
     assert names == ["euclidean", "cosine", "lda"] and found["judged_by"] == 27
@@ -261,7 +261,7 @@ def test_compare_stopped_by_control_c_shows_what_is_known(call, monkeypatch):
     def stop(name, *work):
         if name == "cosine":
             raise KeyboardInterrupt
-        return learner_comparison._learn(name, *work)
+        return trials.try_learner(name, *work)
 
     monkeypatch.setattr(learner_comparison, "_alone", stop)
     result = call("compare", "wine.csv", "--label", "class", code=130)
@@ -388,7 +388,7 @@ def test_without_the_module_resource(files, command):
 def test_where_the_system_tells_no_memory_nothing_is_shown(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)
     monkeypatch.setattr(Path, "read_text", lambda *_: "")
-    assert learner_comparison._peak() is None
+    assert trials._peak() is None
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from samewise.protocols import (
     learner_comparison,
     make_learner,
     reduction_for,
+    trials,
     tune_learner,
 )
 
@@ -125,7 +126,7 @@ def test_settings_that_are_refused_are_left_out(labeled):
 def test_compared(labeled, monkeypatch):
     X, y = labeled
     parts = X[:40], y[:40], X[40:], y[40:]
-    monkeypatch.setattr(learner_comparison, "_alone", learner_comparison._learn)
+    monkeypatch.setattr(learner_comparison, "_alone", trials.try_learner)
     first, second, lda, bad = compare_each(
         ["lda", "pca"], *parts, params={"pca": {"n_components": 99}}
     )
@@ -139,9 +140,9 @@ def test_compared(labeled, monkeypatch):
 
 def test_a_process_of_its_own_has_the_memory_of_its_learner(labeled):
     X, y = labeled
-    work = "lda", {}, (X[:40], y[:40], X[40:], y[40:]), 3, 0
+    work = "lda", {}, (X[:40], y[:40], X[40:], y[40:]), 0, 3
     ballast = np.ones(2**25)
-    alone, here = learner_comparison._alone(*work), learner_comparison._learn(*work)
+    alone, here = learner_comparison._alone(*work), trials.try_learner(*work)
     np.testing.assert_array_equal(alone.correct, here.correct)
     # What this process holds does not count.
     assert 2**24 < alone.memory < here.memory - ballast.nbytes / 2

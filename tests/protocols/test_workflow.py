@@ -18,6 +18,7 @@ from samewise.protocols import (
     measure,
     rows_to_judge_by,
     standardization,
+    trials,
 )
 from samewise.scores import s_test
 
@@ -135,7 +136,7 @@ def test_evaluate_takes_forms_and_learners():
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    monkeypatch.setattr(learner_comparison, "_alone", learner_comparison._learn)
+    monkeypatch.setattr(learner_comparison, "_alone", trials.try_learner)
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -170,7 +171,7 @@ def test_compare_that_is_stopped_has_what_is_known(monkeypatch):
     def stop(name, *work):
         if name == "cosine":
             raise KeyboardInterrupt
-        return learner_comparison._learn(name, *work)
+        return trials.try_learner(name, *work)
 
     monkeypatch.setattr(learner_comparison, "_alone", stop)
     found = compare(*load_iris(return_X_y=True), ["lda"])

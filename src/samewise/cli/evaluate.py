@@ -15,7 +15,7 @@ from samewise.cli.options import (
     command,
     open_model,
 )
-from samewise.protocols import Evaluation, evaluate
+from samewise.protocols import ModelEvaluation, evaluate
 
 __all__ = ["evaluate_model"]
 
@@ -65,7 +65,7 @@ def evaluate_model(
     )
 
 
-def _show(found: Evaluation, note: str, neighbors: int) -> None:
+def _show(found: ModelEvaluation, note: str, neighbors: int) -> None:
     ks = list(found.measured[0].precision)
     headers = ["", f"{neighbors}-NN error", "SkNN error", *(f"P@{k}" for k in ks)]
     rows = [

@@ -21,7 +21,7 @@ from samewise.scores import verdict
 __all__ = ["fit"]
 
 
-class Scale(StrEnum):
+class ScaleChoice(StrEnum):
     """Whether columns are standardized before learning."""
 
     auto = "auto"
@@ -29,37 +29,44 @@ class Scale(StrEnum):
     none = "none"
 
 
+LearnerName = Annotated[
+    str, typer.Option(help="Name of a learner, or auto: chosen by validation, with the reason.")
+]
+Params = Annotated[
+    str | None, typer.Option(help="Of the learner: key=value,key=value or a JSON object.")
+]
+Tune = Annotated[
+    bool, typer.Option("--tune", help="Choose parameters from a small grid by validation.")
+]
+Scaled = Annotated[
+    ScaleChoice,
+    typer.Option(
+        help="auto standardizes dense columns whose spreads differ more than tenfold, unless 3-NN "
+        "is clearly better without."
+    ),
+]
+HoldOut = Annotated[
+    float,
+    typer.Option(
+        "--hold-out",
+        min=0.0,
+        max=0.9,
+        help="Part of the rows that is not learned from, so that the gain can be measured; a data "
+        "set with a standard split holds out its test part.",
+    ),
+]
+
+
 @command("interrupted; nothing was written")
 def fit(
     data: Data,
     columns: Columns,
-    learner: Annotated[
-        str, typer.Option(help="Name of a learner, or auto: chosen by validation, with the reason.")
-    ] = "auto",
+    learner: LearnerName = "auto",
     out: Annotated[Path, typer.Option(help="File to write the model to.")] = Path("model.sw"),
-    params: Annotated[
-        str | None, typer.Option(help="Of the learner: key=value,key=value or a JSON object.")
-    ] = None,
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Choose parameters from a small grid by validation.")
-    ] = False,
-    scale: Annotated[
-        Scale,
-        typer.Option(
-            help="auto standardizes dense columns whose spreads differ more than tenfold, unless "
-            "3-NN is clearly better without."
-        ),
-    ] = Scale.auto,
-    hold: Annotated[
-        float,
-        typer.Option(
-            "--hold-out",
-            min=0.0,
-            max=0.9,
-            help="Part of the rows that is not learned from, so that the gain can be measured; a "
-            "data set with a standard split holds out its test part.",
-        ),
-    ] = 0.2,
+    params: Params = None,
+    tune: Tune = False,
+    scale: Scaled = ScaleChoice.auto,
+    hold: HoldOut = 0.2,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:

@@ -30,21 +30,6 @@ _TWO = """
 .##########.
 """
 
-_FIVE = """
-.##########.
-.##########.
-.##.........
-.##.........
-.##.........
-.##########.
-.##########.
-.........##.
-.........##.
-.........##.
-.##########.
-.##########.
-"""
-
 
 def make_zebra_stripes(
     n_samples: int = 2000,
@@ -230,7 +215,9 @@ def make_noisy_digits(
     snr = check_real("snr", snr, 0, open_low=True)
     rng = check_random_state(random_state)
 
-    prototypes = np.array([_bitmap(_TWO), _bitmap(_FIVE)])
+    two = np.array([[pixel == "#" for pixel in row] for row in _TWO.split()], dtype=np.float64)
+    # Upside down, the 2 is a 5.
+    prototypes = np.array([two.ravel(), two[::-1].ravel()])
     odd = np.arange(12) % 2 == 0
     patterns = np.array([np.tile(odd, 12), np.repeat(odd, 12)])
     digit, pattern = np.divmod(rng.permutation(n) % 4, 2)
@@ -238,7 +225,3 @@ def make_noisy_digits(
     deviation = np.sqrt(power[digit] / patterns.sum(axis=1)[pattern])
     e = rng.standard_normal((n, 144)) * patterns[pattern] * deviation[:, None]
     return prototypes[digit] + e, np.array([2, 5])[digit].astype(np.int64), prototypes
-
-
-def _bitmap(drawing: str) -> NDArray[np.float64]:
-    return np.array([pixel == "#" for pixel in "".join(drawing.split())], dtype=np.float64)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_images", "check_image_shape", "neighbor_grid"]
 
-_RED = "#c62828"
+_RED, _GAP = "#c62828", 0.12
+"""Color of what is wrong, and the room between two images of height 1."""
 _CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}
 
 
@@ -96,41 +97,49 @@ def neighbor_grid(
         KNNClassifier(form, n_neighbors).fit(X, labels).kneighbors(Q, return_distance=False)
         for form in (before, after)
     ]
-    asked, least, most = as_images(Q, image_shape), *_limits(X)
-    from matplotlib.patches import Rectangle
-
+    asked, limits = as_images(Q, image_shape), _limits(X)
     ax = axes_for(ax)
-    height, width = 1.0, image_shape[1] / image_shape[0]
-    gap, part = 0.12, 0.6
-
-    def put(image: Array, x: float, line: int, wrong: bool = False) -> None:
-        top = -line * (height + gap)
-        extent = (x, x + width, top - height, top)
-        shown = np.clip((image - least) / (most - least), 0, 1)
-        ax.imshow(shown, cmap="gray", vmin=0, vmax=1, extent=extent, interpolation="nearest")
-        if wrong:
-            frame = Rectangle((x, top - height), width, height, fill=False)
-            frame.set(edgecolor=_RED, linewidth=2.5, linestyle="--")
-            ax.add_patch(frame)
-            box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "linewidth": 0}
-            ax.text(x + 0.86 * width, top - 0.14, "✗", color=_RED, size=9, bbox=box, **_CENTERED)
-
-    starts = [width + part + n * (n_neighbors * (width + gap) + part) for n in range(2)]
+    width = image_shape[1] / image_shape[0]
+    column, between = width + _GAP, 0.6
+    starts = [width + between + n * (n_neighbors * column + between) for n in range(2)]
     for line, image in enumerate(asked):
-        put(image, 0.0, line)
+        _put(ax, image, limits, (0.0, line, width))
         for start, rows in zip(starts, nearest, strict=True):
             shown = as_images(X[rows[line]], image_shape)
             for n, (row, neighbor) in enumerate(zip(rows[line], shown, strict=True)):
-                put(neighbor, start + n * (width + gap), line, bool(labels[row] != wanted[line]))
-    middle = (n_neighbors * (width + gap) - gap) / 2
-    for x, title in zip(
-        (width / 2, *(start + middle for start in starts)), ("query", *titles), strict=True
-    ):
+                wrong = bool(labels[row] != wanted[line])
+                _put(ax, neighbor, limits, (start + n * column, line, width), wrong)
+    middle = (n_neighbors * column - _GAP) / 2
+    places = width / 2, *(start + middle for start in starts)
+    for x, title in zip(places, ("query", *titles), strict=True):
         ax.text(x, 0.35, title, **_CENTERED)
-    right = starts[1] + n_neighbors * (width + gap) - gap
-    ax.set(xlim=(-0.1, right + 0.1), ylim=(-len(asked) * (height + gap), 0.7), aspect="equal")
+    right = starts[1] + n_neighbors * column - _GAP
+    ax.set(xlim=(-0.1, right + 0.1), ylim=(-len(asked) * (1 + _GAP), 0.7), aspect="equal")
     ax.set_axis_off()
     return ax
+
+
+def _put(
+    ax: Axes,
+    image: Array,
+    limits: tuple[float, float],
+    place: tuple[float, int, float],
+    wrong: bool = False,
+) -> None:
+    """Draw an image of height 1 at a place: its left edge, its line, and its width."""
+    from matplotlib.patches import Rectangle
+
+    (least, most), (x, line, width) = limits, place
+    top = -line * (1 + _GAP)
+    shown = np.clip((image - least) / (most - least), 0, 1)
+    extent = (x, x + width, top - 1, top)
+    ax.imshow(shown, cmap="gray", vmin=0, vmax=1, extent=extent, interpolation="nearest")
+    if wrong:
+        frame = Rectangle((x, top - 1), width, 1, fill=False)
+        frame.set(edgecolor=_RED, linewidth=2.5, linestyle="--")
+        ax.add_patch(frame)
+        box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "linewidth": 0}
+        ax.text(x + 0.86 * width, top - 0.14, "✗", color=_RED, size=9, bbox=box, **_CENTERED)
 
 
 def as_images(X: Matrix, image_shape: tuple[int, ...]) -> Array:

@@ -2,9 +2,7 @@
 
 from samewise.protocols.choice import (
     Choice,
-    Trial,
     choose_learner,
-    make_learner,
     tune_learner,
 )
 from samewise.protocols.fitting import fit_model
@@ -18,20 +16,21 @@ from samewise.protocols.measuring import (
     knn_correct,
     measure,
 )
-from samewise.protocols.model_evaluation import Evaluation, evaluate, rows_to_judge_by
+from samewise.protocols.model_evaluation import ModelEvaluation, evaluate, rows_to_judge_by
 from samewise.protocols.reduction import Reduction, reduction_for
 from samewise.protocols.row_splits import hold_out
 from samewise.protocols.scaling import mean_and_scale, standardization
+from samewise.protocols.trials import Trial, make_learner
 from samewise.protocols.tune import TunedC, neighbor_accuracies, tune_C
 
 __all__ = [
     "Choice",
     "Compared",
     "Comparison",
-    "Evaluation",
     "Gain",
     "Inspection",
     "Measured",
+    "ModelEvaluation",
     "Reduction",
     "Trial",
     "TunedC",

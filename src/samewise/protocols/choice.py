@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
-import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.model_selection import ParameterGrid
 
-from samewise import learners
 from samewise._typing import Matrix
 from samewise.catalog import BY_COMMAND
 from samewise.exceptions import InvalidInputError
-from samewise.protocols.measuring import knn_correct
-from samewise.protocols.reduction import reduction_for
-from samewise.protocols.row_splits import Parts, learn_and_judge
+from samewise.protocols.row_splits import learn_and_judge
+from samewise.protocols.trials import Trial, make_learner, try_learner
 from samewise.scores import s_test
 
 __all__ = [
     "Choice",
-    "Trial",
     "choose_learner",
-    "make_learner",
     "tune_learner",
 ]
 
@@ -33,42 +27,6 @@ _DISTANCES, _COSINES = ("lda", "lmnn"), ("gcosla", "sila")
 
 Watch = Callable[[str, int, int], object]
 """Told what begins: its name, how many are done, how many there are."""
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """One learner with its parameters, learned on one part and judged on another.
-
-    Attributes
-    ----------
-    name : str
-    params : dict
-        As far as they differ from those of `make_learner`.
-    error : float
-        3-NN error on the validation part; NaN if it refused the data.
-    seconds : float
-        For learning.
-    refused : str
-        Why it could not learn, if it could not.
-    correct : array of booleans of shape (n_validation,)
-    """
-
-    name: str
-    params: dict[str, Any]
-    error: float
-    seconds: float
-    refused: str = ""
-    correct: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool), repr=False)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The trial in plain values, without its single decisions."""
-        found = {
-            "learner": self.name,
-            "params": self.params,
-            "error": self.error,
-            "seconds": self.seconds,
-        }
-        return found | ({"refused": self.refused} if self.refused else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,49 +52,6 @@ class Choice:
     learner: Any
     reason: str
     table: list[Trial]
-
-
-def make_learner(
-    name: str, params: Mapping[str, Any] | None = None, random_state: Any = None
-) -> Any:
-    """A learner by its name.
-
-    Parameters
-    ----------
-    name : str
-        One of those in `samewise.catalog.BY_COMMAND`.
-    params : dict, optional
-        Parameters to set.
-    random_state : int, RandomState instance or None
-        For learners that draw.
-
-    Returns
-    -------
-    estimator
-        Not fitted.
-
-    Examples
-    --------
-    >>> from samewise.protocols import make_learner
-    >>> make_learner("lmnn", {"n_neighbors": 1})
-    LMNN(n_neighbors=1)
-    """
-    if name not in BY_COMMAND:
-        near = difflib.get_close_matches(name.lower(), BY_COMMAND, n=1)
-        raise InvalidInputError(
-            f"There is no learner {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
-            f"There are {', '.join(BY_COMMAND)}."
-        )
-    entry = BY_COMMAND[name]
-    learner = getattr(learners, entry.name)(**entry.settings)
-    known = learner.get_params()
-    for key in params or {}:
-        if key not in known:
-            rest = f"; it has {', '.join(sorted(known))}." if known else "; it has none."
-            raise InvalidInputError(f"The learner {name!r} has no parameter {key!r}{rest}")
-    if "random_state" in known and "random_state" not in (params or {}):
-        learner.set_params(random_state=random_state)
-    return learner.set_params(**(params or {}))
 
 
 def choose_learner(
@@ -198,7 +113,7 @@ def choose_learner(
     def attempt(names: Iterable[str], total: int) -> None:
         for name in names:
             say(name, len(table), total)
-            table.append(_tried(name, {}, parts, random_state))
+            table.append(try_learner(name, {}, parts, random_state))
 
     attempt(("euclidean", "cosine"), 5)
     euclidean, cosine = table
@@ -293,7 +208,7 @@ def tune_learner(
     for candidate in candidates:
         if watch is not None:
             watch(name, len(table), len(candidates))
-        table.append(_tried(name, fixed | candidate, parts, random_state))
+        table.append(try_learner(name, fixed | candidate, parts, random_state))
     best = _best(table, f"the learner {name!r}")
     if len(table) == 1:
         reason = f"There is nothing to tune in {name}."
@@ -305,21 +220,6 @@ def tune_learner(
         )
     learner = make_learner(name, best.params, random_state)
     return Choice(name, best.params, learner, reason, table)
-
-
-def _tried(name: str, params: dict[str, Any], parts: Parts, random_state: Any) -> Trial:
-    X, y, X_held, y_held = parts
-    learner = make_learner(name, params, random_state)
-    start = time.perf_counter()
-    try:
-        reduction = reduction_for(learner, X)
-        form = reduction.lift(learner.fit(reduction.rows(X), y).metric_)
-        seconds = time.perf_counter() - start
-        correct = knn_correct(form, X, y, X_held, y_held)
-    # A parameter out of its range is a ValueError of scikit-learn's.
-    except (ValueError, MemoryError) as error:
-        return Trial(name, params, np.nan, time.perf_counter() - start, str(error))
-    return Trial(name, params, float(np.mean(~correct)), seconds, correct=correct)
 
 
 def _best(table: list[Trial], what: str) -> Trial:

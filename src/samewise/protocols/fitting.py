@@ -17,11 +17,12 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.learners import Cosine
 from samewise.model import Model, row_marks, standardized
-from samewise.protocols.choice import Choice, choose_learner, make_learner, tune_learner
+from samewise.protocols.choice import Choice, choose_learner, tune_learner
 from samewise.protocols.measuring import calibrate_threshold, knn_correct
 from samewise.protocols.reduction import reduction_for
 from samewise.protocols.row_splits import held_rows
 from samewise.protocols.scaling import chosen_scaling
+from samewise.protocols.trials import make_learner
 from samewise.scores import s_test
 from samewise.supervision.labeled_rows import labeled_rows
 
@@ -58,7 +59,7 @@ def fit_model(
     y : array of shape (n,)
         Their labels, of two classes at least.
     learner : str, default="auto"
-        One of `samewise.protocols.LEARNERS`; "auto" chooses one by validation.
+        A name that `samewise.protocols.make_learner` knows; "auto" chooses one by validation.
     params : dict, default=None
         Parameters of the learner; only together with its name.
     tune : bool, default=False

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 import multiprocessing
 import signal
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from samewise._typing import Matrix
 from samewise.model import standardized
-from samewise.protocols.choice import make_learner
-from samewise.protocols.measuring import knn_correct
-from samewise.protocols.reduction import reduction_for
-from samewise.protocols.row_splits import Parts, held_rows
+from samewise.protocols.row_splits import held_rows
 from samewise.protocols.scaling import standardization
+from samewise.protocols.trials import Trial, make_learner, try_learner
 from samewise.scores import SignTest, s_test
 from samewise.supervision.labeled_rows import labeled_rows
 
@@ -35,34 +30,15 @@ BASELINES = ("euclidean", "cosine")
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
-    """One line of `compare`.
+class Compared(Trial):
+    """One line of `compare`: a `Trial`, and how it compares.
 
     Attributes
     ----------
-    name : str
-        Of the learner.
-    error : float
-        k-NN error on the test part; NaN if the learner refused the data.
-    seconds : float
-        Wall time of `fit`, with loading or compiling of code at its first use.
-    memory : int or None
-        Bytes: the most that the process held at once which learned and did nothing else, with
-        data and libraries. None where the system does not tell.
-    refused : str
-        Why it could not learn, if it could not.
-    correct : array of booleans of shape (n_test,)
-        Which test rows were decided rightly.
     tests : dict of str to SignTest
         For each baseline, the s-test of this learner against it.
     """
 
-    name: str
-    error: float
-    seconds: float
-    memory: int | None
-    refused: str = ""
-    correct: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool), repr=False)
     tests: dict[str, SignTest] = field(default_factory=dict)
 
     @property
@@ -132,8 +108,8 @@ def compare(
     y : array of shape (n,)
         Their labels.
     learners : sequence of str, default=("lda", "lmnn", "gcosla")
-        Names in `samewise.protocols.LEARNERS`. The Euclidean distance and the cosine are always
-        compared too.
+        Names that `samewise.protocols.make_learner` knows. The Euclidean distance and the cosine
+        are always compared too.
     test : float or array of booleans of shape (n,), default=0.3
         The part of the rows to judge by, or which rows these are.
     scale : bool, default=True
@@ -242,20 +218,18 @@ def compare_each(
     parts = X, np.asarray(y), X_test, np.asarray(y_test)
     baselines: dict[str, NDArray[np.bool_]] = {}
     for name in wanted:
-        found = _alone(name, dict(params.get(name, {})), parts, n_neighbors, random_state)
+        found = _alone(name, dict(params.get(name, {})), parts, random_state, n_neighbors)
         if name in BASELINES:
             baselines[name] = found.correct
-        yield replace(
-            found,
-            tests={
-                against: s_test(found.correct, correct)
-                for against, correct in baselines.items()
-                if against != name and found.correct.shape == correct.shape
-            },
-        )
+        tests = {
+            against: s_test(found.correct, correct)
+            for against, correct in baselines.items()
+            if against != name and not found.refused and found.correct.shape == correct.shape
+        }
+        yield Compared(**vars(found), tests=tests)
 
 
-def _alone(name: str, *work: Any) -> Compared:
+def _alone(name: str, *work: Any) -> Trial:
     """Learn in a new process, whose memory is then that of this learner."""
     # Not forked: a child would begin with the memory, and the locks, of this process.
     context = multiprocessing.get_context("spawn")
@@ -269,14 +243,14 @@ def _alone(name: str, *work: Any) -> Compared:
         found = here.recv()
     except (EOFError, OSError):
         refused = "its process was killed, perhaps for want of memory"
-        return Compared(name, np.nan, np.nan, 0, refused)
+        return Trial(name, {}, np.nan, np.nan, refused, memory=0)
     finally:
         here.close()
         process.terminate()
         process.join()
     if isinstance(found, Exception):
         raise found
-    assert isinstance(found, Compared)
+    assert isinstance(found, Trial)
     return found
 
 
@@ -301,41 +275,9 @@ def _deaf_to_interrupts() -> Iterator[None]:
 def _answer(there: Connection) -> None:
     """What runs in the other process: learn what comes, and send what was found."""
     try:
-        found: Compared | Exception = _learn(*there.recv())
+        found: Trial | Exception = try_learner(*there.recv())
     except Exception as error:
         found = error
     # If nobody waits for it any more, it is not missed.
     with suppress(OSError):
         there.send(found)
-
-
-def _learn(
-    name: str, params: dict[str, Any], parts: Parts, n_neighbors: int, random_state: Any
-) -> Compared:
-    X, y = parts[:2]
-    learner = make_learner(name, params, random_state)
-    start = time.perf_counter()
-    try:
-        reduction = reduction_for(learner, X)
-        form = reduction.lift(learner.fit(reduction.rows(X), y).metric_)
-        seconds, memory = time.perf_counter() - start, _peak()
-        correct = knn_correct(form, *parts, n_neighbors)
-    except (ValueError, MemoryError) as error:
-        return Compared(name, np.nan, time.perf_counter() - start, _peak(), str(error))
-    return Compared(name, float(np.mean(~correct)), seconds, memory, correct=correct)
-
-
-def _peak() -> int | None:
-    """The most bytes this process held at once; None where the system does not tell."""
-    try:
-        # What getrusage says on Linux includes what the parent held when it started this process.
-        status = Path("/proc/self/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) * 1024
-    except (OSError, IndexError):
-        pass
-    try:
-        import resource
-    except ImportError:
-        return None
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024

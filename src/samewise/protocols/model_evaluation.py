@@ -18,13 +18,13 @@ from samewise.protocols.measuring import Gain, Measured, gain, measure
 from samewise.protocols.row_splits import hold_out
 from samewise.supervision.labeled_rows import labeled_rows
 
-__all__ = ["Evaluation", "evaluate", "rows_to_judge_by"]
+__all__ = ["ModelEvaluation", "evaluate", "rows_to_judge_by"]
 
 _PART = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class ModelEvaluation:
     """Result of `evaluate`.
 
     Attributes
@@ -58,7 +58,7 @@ def evaluate(
     n_neighbors: int = 3,
     random_state: Any = 0,
     watch: Callable[[str], object] | None = None,
-) -> Evaluation:
+) -> ModelEvaluation:
     """Measure a model against the Euclidean distance and the cosine, on the same rows.
 
     Parameters
@@ -87,7 +87,7 @@ def evaluate(
 
     Returns
     -------
-    Evaluation
+    ModelEvaluation
         The measures of all three, and what the model gains.
 
     See Also
@@ -133,7 +133,7 @@ def evaluate(
         )
     *plain, learned = measured
     gains = [gain(before, learned) for before in plain]
-    return Evaluation(measured, gains, judged_by, len(parts[1]), len(parts[3]))
+    return ModelEvaluation(measured, gains, judged_by, len(parts[1]), len(parts[3]))
 
 
 def rows_to_judge_by(

@@ -28,6 +28,20 @@ def results(
     n_neighbors: int,
 ) -> list[Html]:
     """The table, and what it says in sentences."""
+    return [
+        _table(measured, ks, n_neighbors),
+        bullets(gains_in_words(*pair, n_neighbors)),
+        _comparisons(measured, gains, n_neighbors),
+        paragraph(
+            "Whether a difference is more than chance is the answer of the s-test, a sign test on "
+            "the single decisions: better or worse for p ≤ 0.05, otherwise no difference shown. "
+            "Each test stands alone; p-values are not adjusted for how many there are. SkNN and "
+            "verification are not tested."
+        ),
+    ]
+
+
+def _table(measured: Sequence[Measured], ks: Sequence[int], n_neighbors: int) -> Html:
     ks = [k for k in ks if k in measured[0].precision]
     columns = [
         "metric",
@@ -55,23 +69,10 @@ def results(
         [m.name, *(percent(abs(value)) for value in line)]
         for m, line in zip(measured, values, strict=True)
     ]
-    return [
-        table(
-            columns,
-            rows,
-            caption="Lower errors and higher precisions are better; the best of each column is "
-            "bold.",
-            best=lambda row, column: bool(best[row, column - 1]),
-        ),
-        bullets(gains_in_words(*pair, n_neighbors)),
-        _comparisons(measured, gains, n_neighbors),
-        paragraph(
-            "Whether a difference is more than chance is the answer of the s-test, a sign test on "
-            "the single decisions: better or worse for p ≤ 0.05, otherwise no difference shown. "
-            "Each test stands alone; p-values are not adjusted for how many there are. SkNN and "
-            "verification are not tested."
-        ),
-    ]
+    caption = "Lower errors and higher precisions are better; the best of each column is bold."
+    return table(
+        columns, rows, caption=caption, best=lambda row, column: bool(best[row, column - 1])
+    )
 
 
 def _comparisons(measured: Sequence[Measured], gains: Sequence[Gain], n_neighbors: int) -> Html:
