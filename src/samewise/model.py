@@ -61,7 +61,7 @@ class Model(Storable):
     --------
     >>> import pathlib, tempfile
     >>> import numpy as np
-    >>> from samewise import Mahalanobis, Model
+    >>> from samewise import Mahalanobis, Model, load
     >>> model = Model(Mahalanobis.identity(1), ("cm",), scale=np.array([2.0]), mean=np.array([1.0]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "model.sw"

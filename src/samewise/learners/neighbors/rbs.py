@@ -47,7 +47,7 @@ class RBS(ContrastLearner):
     normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
         Normalizer N of the similarity, see `NormalizedBilinear`. None is N = 1. Zero rows have the
         similarity 0 to every row and contribute nothing.
-    psd : {"end"}, default=None
+    psd : {"end"} or None, default=None
         When positive semi-definiteness is restored. "end": the symmetric part of Z is projected on
         the positive semi-definite matrices before it is divided by its norm, which gives the
         maximum of M under both conditions. None: never.

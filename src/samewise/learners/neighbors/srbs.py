@@ -116,7 +116,7 @@ class SRBS(ContrastLearner):
     normalizer : {"cosine", "dice", "jaccard"} or None, default="cosine"
         Normalizer N of the similarity, see `NormalizedBilinear`. None is N = 1. Zero rows have the
         similarity 0 to every row and contribute nothing.
-    psd : {"each"}, default=None
+    psd : {"each"} or None, default=None
         When positive semi-definiteness is restored. "each": at each iteration, as `solver` says.
         None: never.
     solver : {"gradient", "lbfgs"}, default="gradient"
