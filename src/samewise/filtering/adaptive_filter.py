@@ -24,7 +24,7 @@ from samewise.filtering.sparse_store import Rows
 from samewise.kernels import sparse_rows
 from samewise.learners.online.online_learner import OnlineLearner
 
-__all__ = ["AdaptiveFilter", "Arrival", "check_cap"]
+__all__ = ["AdaptiveFilter", "Arrival"]
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,14 @@ class AdaptiveFilter(Filter, storable=False):
     """What the filters by sim = α s₁ + (1 − α) s₂ share; a subclass has its rule for a topic."""
 
     alpha: float
+    n_initial: int
     max_documents: int | None
     metric: Any
+
+    @property
+    def _grows(self) -> bool:
+        """Whether a topic decides by its documents only when it has `n_initial` of them."""
+        return True
 
     @abstractmethod
     def _rule(self, i: int) -> tuple[float, bool, bool]:
@@ -56,6 +62,11 @@ class AdaptiveFilter(Filter, storable=False):
 
     def _check_fit(self, raw: Rows) -> None:
         check_metric(self.metric, raw.n_features)
+        if self._grows and self.max_documents is not None and self.max_documents < self.n_initial:
+            raise InvalidInputError(
+                f"max_documents={self.max_documents} is below n_initial={self.n_initial}: no topic "
+                "could ever decide by its documents. Raise max_documents or lower n_initial."
+            )
 
     def _begin(self) -> None:
         self._held = [AssignedDocuments(self._topics.n_features) for _ in self.topics_]
@@ -236,15 +247,6 @@ class AdaptiveFilter(Filter, storable=False):
         # Comparing again could decide otherwise between equally near ones.
         for held, (s2, nearest) in zip(self._held, marks, strict=True):
             held.s2, held.nearest = s2, nearest
-
-
-def check_cap(most: int | None, n_initial: int) -> None:
-    """Refuse a cap that is below what a topic starts with."""
-    if most is not None and most < n_initial:
-        raise InvalidInputError(
-            f"max_documents={most} is below n_initial={n_initial}: no topic could ever decide by "
-            "its documents. Raise max_documents or lower n_initial."
-        )
 
 
 def _last(ids: list[str], id: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -22,9 +21,9 @@ _CHUNK = 256
 class LinearFilter(SupervisedFilter, storable=False):
     """One hyperplane (w, b) for each topic: relevant iff w·x + b > 0."""
 
-    @abstractmethod
-    def _margins_wanted(self) -> tuple[float, float]:
-        """y(w·x + b) up to which a relevant, and an irrelevant, document makes an update."""
+    # y(w·x + b) up to which a relevant, and an irrelevant, document makes an update.
+    tau_positive: float = 0.0
+    tau_negative: float = 0.0
 
     def _begin(self) -> None:
         self._W = np.zeros((len(self.topics_), self._topics.n_features))
@@ -38,9 +37,8 @@ class LinearFilter(SupervisedFilter, storable=False):
 
     def _learn(self, i: int, id: str, raw: Rows, unit: Rows, relevant: bool) -> None:
         y = 1.0 if relevant else -1.0
-        positive, negative = self._margins_wanted()
         margin = y * (self._W[i, unit.indices] @ unit.data + self._b[i])
-        if margin <= (positive if relevant else negative):
+        if margin <= (self.tau_positive if relevant else self.tau_negative):
             self._W[i, unit.indices] += y * unit.data
             self._b[i] += y
 
@@ -101,9 +99,6 @@ class PerceptronFilter(LinearFilter):
     vectorizer: Any = None
     recent: int = parameter(10_000, COUNT)
 
-    def _margins_wanted(self) -> tuple[float, float]:
-        return 0.0, 0.0
-
 
 @dataclass(eq=False, repr=False)
 class PAUMFilter(LinearFilter):
@@ -150,9 +145,6 @@ class PAUMFilter(LinearFilter):
     _: KW_ONLY
     vectorizer: Any = None
     recent: int = parameter(10_000, COUNT)
-
-    def _margins_wanted(self) -> tuple[float, float]:
-        return self.tau_positive, self.tau_negative
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
-from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival, check_cap
+from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival
 from samewise.filtering.document_filter import BLOCK, Decision, unpacked_documents
 from samewise.filtering.filter_parameters import COUNT, SHARE, parameter
 from samewise.filtering.sparse_store import Rows
@@ -144,10 +144,6 @@ class BatchTopicFilter(AdaptiveFilter):
             for id, score in zip(held.ids, held.similarities(self.alpha).tolist(), strict=True):
                 seeds[id, i] = Decision(id, self.topics_[i], score)
         return seeds
-
-    def _check_fit(self, raw: Rows) -> None:
-        super()._check_fit(raw)
-        check_cap(self.max_documents, self.n_initial)
 
     def _begin(self) -> None:
         self._thetas = np.full(len(self.topics_), np.inf)

@@ -10,10 +10,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise.files.state import Saved, State
-from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival, check_cap
+from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival
 from samewise.filtering.document_filter import Decision
 from samewise.filtering.filter_parameters import COUNT, FINITE, SHARE, parameter
-from samewise.filtering.sparse_store import Rows
 
 __all__ = ["TopicFilter"]
 
@@ -136,10 +135,9 @@ class TopicFilter(AdaptiveFilter):
     vectorizer: Any = None
     recent: int = parameter(10_000, COUNT)
 
-    def _check_fit(self, raw: Rows) -> None:
-        super()._check_fit(raw)
-        if self.mode == "online":
-            check_cap(self.max_documents, self.n_initial)
+    @property
+    def _grows(self) -> bool:
+        return self.mode == "online"
 
     def _begin(self) -> None:
         self.n_asked_ = 0
