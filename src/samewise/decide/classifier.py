@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -32,6 +33,7 @@ def _has_energies(model: KNNClassifier) -> bool:
     raise AttributeError(f"rule={model.rule!r} has no energies; rule='energy' has.")
 
 
+@dataclass(eq=False, repr=False)
 class KNNClassifier(MetricClassifier):
     """Classify by the nearest training examples under a learned, given or Euclidean metric.
 
@@ -93,19 +95,11 @@ class KNNClassifier(MetricClassifier):
         "targets": [None, "array-like"],
     }
 
-    def __init__(
-        self,
-        metric: Any = None,
-        n_neighbors: int = 3,
-        rule: str = "knn",
-        push_weight: float = 0.5,
-        targets: ArrayLike | None = None,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.rule = rule
-        self.push_weight = push_weight
-        self.targets = targets
+    metric: Any = None
+    n_neighbors: int = 3
+    rule: str = "knn"
+    push_weight: float = 0.5
+    targets: ArrayLike | None = None
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Matrix, y: ArrayLike) -> Self:

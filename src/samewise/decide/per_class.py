@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -20,6 +21,7 @@ from samewise.search import ClassIndex
 __all__ = ["PerClassClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class PerClassClassifier(MetricClassifier):
     """Classify with a metric for each class, learned against all other classes.
 
@@ -83,17 +85,10 @@ class PerClassClassifier(MetricClassifier):
         "combine": [StrOptions({"claimed", "closest"})],
     }
 
-    def __init__(
-        self,
-        learner: Any,
-        n_neighbors: int = 3,
-        rule: str = "knn",
-        combine: str = "claimed",
-    ) -> None:
-        self.learner = learner
-        self.n_neighbors = n_neighbors
-        self.rule = rule
-        self.combine = combine
+    learner: Any
+    n_neighbors: int = 3
+    rule: str = "knn"
+    combine: str = "claimed"
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Matrix, y: ArrayLike) -> Self:

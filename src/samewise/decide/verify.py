@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self, get_args
 
@@ -24,6 +25,7 @@ __all__ = ["Verifier"]
 _BLOCK_BYTES = 64 * 2**20
 
 
+@dataclass(eq=False, repr=False)
 class Verifier(BaseEstimator):
     """Decide whether two examples are the same: closeness ≥ threshold.
 
@@ -80,17 +82,10 @@ class Verifier(BaseEstimator):
         "rate": [Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(
-        self,
-        metric: Any,
-        criterion: Criterion | None = None,
-        beta: float = 1.0,
-        rate: float = 0.01,
-    ) -> None:
-        self.metric = metric
-        self.criterion = criterion
-        self.beta = beta
-        self.rate = rate
+    metric: Any
+    criterion: Criterion | None = None
+    beta: float = 1.0
+    rate: float = 0.01
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Pairs | ArrayLike | None = None, y: ArrayLike | None = None) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -25,6 +26,7 @@ from samewise.learners.neighbors.class_checks import numbered
 __all__ = ["HIER", "class_similarity"]
 
 
+@dataclass(eq=False, repr=False)
 class HIER(Batch):
     """Hierarchical semantic indexing: rows are similar if their classes are near in a hierarchy.
 
@@ -96,7 +98,7 @@ class HIER(Batch):
     True
     """
 
-    metric_: PosteriorSimilarity
+    metric_: PosteriorSimilarity = field(init=False)
 
     _learned: ClassVar[dict[str, Attribute]] = {
         "metric_": FormOf((PosteriorSimilarity,)),
@@ -110,18 +112,11 @@ class HIER(Batch):
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(
-        self,
-        hierarchy: Mapping[Any, Any] | ArrayLike | None = None,
-        *,
-        C: float = 1.0,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-    ) -> None:
-        self.hierarchy = hierarchy
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
+    hierarchy: Mapping[Any, Any] | ArrayLike | None = None
+    _: KW_ONLY
+    C: float = 1.0
+    max_iter: int = 1000
+    tol: float = 1e-4
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

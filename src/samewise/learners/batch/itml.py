@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -44,6 +45,7 @@ SAMPLE = 1000
 """Rows whose distances tell the bounds."""
 
 
+@dataclass(eq=False, repr=False)
 class ITML(BatchLearner):
     """Information-theoretic metric learning: near a prior, with bounds on distances.
 
@@ -163,30 +165,17 @@ class ITML(BatchLearner):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        gamma: float = 1.0,
-        *,
-        prior: str | ArrayLike | Mahalanobis = "identity",
-        bounds: tuple[float, float] | None = None,
-        n_pairs: int | None = None,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        warm_start: bool = False,
-        verbose: int | bool = False,
-        callback: Callable[[dict[str, Any]], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.gamma = gamma
-        self.prior = prior
-        self.bounds = bounds
-        self.n_pairs = n_pairs
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    gamma: float = 1.0
+    _: KW_ONLY
+    prior: str | ArrayLike | Mahalanobis = "identity"
+    bounds: tuple[float, float] | None = None
+    n_pairs: int | None = None
+    max_iter: int = 1000
+    tol: float = 1e-3
+    warm_start: bool = False
+    verbose: int | bool = False
+    callback: Callable[[dict[str, Any]], object] | None = None
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:

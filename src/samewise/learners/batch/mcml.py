@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from samewise.solvers.workers import workers
 __all__ = ["MCML"]
 
 
+@dataclass(eq=False, repr=False)
 class MCML(BatchLearner):
     """Maximally collapsing metric learning: classes as single points, other classes far away.
 
@@ -124,22 +126,13 @@ class MCML(BatchLearner):
         **RUN,
     }
 
-    def __init__(
-        self,
-        *,
-        init: str | ArrayLike = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-3,
-        warm_start: bool = False,
-        verbose: int | bool = False,
-        callback: Callable[[dict[str, Any]], object] | None = None,
-    ) -> None:
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
+    _: KW_ONLY
+    init: str | ArrayLike = "auto"
+    max_iter: int = 500
+    tol: float = 1e-3
+    warm_start: bool = False
+    verbose: int | bool = False
+    callback: Callable[[dict[str, Any]], object] | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -48,6 +49,7 @@ IDLE = 1e-8
 """Weights whose part of Σ_S is below this, and that should fall further, only shrink."""
 
 
+@dataclass(eq=False, repr=False)
 class MMC(BatchLearner):
     """Dissimilar pairs as far apart as possible, while similar ones are near.
 
@@ -148,26 +150,15 @@ class MMC(BatchLearner):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        structure: str = "full",
-        *,
-        n_pairs: int | None = None,
-        max_iter: int = 500,
-        tol: float = 1e-3,
-        warm_start: bool = False,
-        verbose: int | bool = False,
-        callback: Callable[[dict[str, Any]], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.structure = structure
-        self.n_pairs = n_pairs
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    structure: str = "full"
+    _: KW_ONLY
+    n_pairs: int | None = None
+    max_iter: int = 500
+    tol: float = 1e-3
+    warm_start: bool = False
+    verbose: int | bool = False
+    callback: Callable[[dict[str, Any]], object] | None = None
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:

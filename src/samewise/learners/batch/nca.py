@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -70,6 +71,7 @@ def expected_errors(
     return others, -others, same
 
 
+@dataclass(eq=False, repr=False)
 class NCA(BatchLearner):
     """Neighborhood components analysis: a map for the nearest neighbor rule, made smooth.
 
@@ -187,30 +189,17 @@ class NCA(BatchLearner):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        init: str | ArrayLike = "auto",
-        n_init: int = 2,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        validation_fraction: float | None = None,
-        warm_start: bool = False,
-        verbose: int | bool = False,
-        callback: Callable[[dict[str, Any]], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    n_components: int | None = None
+    _: KW_ONLY
+    init: str | ArrayLike = "auto"
+    n_init: int = 2
+    max_iter: int = 200
+    tol: float = 1e-5
+    validation_fraction: float | None = None
+    warm_start: bool = False
+    verbose: int | bool = False
+    callback: Callable[[dict[str, Any]], object] | None = None
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
@@ -42,6 +43,7 @@ FAILED_SEARCH = 2
 """SciPy's status of a run whose line search finds nothing lower."""
 
 
+@dataclass(eq=False, repr=False)
 class SNN(Batch):
     """Similarity neural network: two rows in, one hidden layer, their similarity out.
 
@@ -137,7 +139,7 @@ class SNN(Batch):
     True
     """
 
-    metric_: NeuralSimilarity
+    metric_: NeuralSimilarity = field(init=False)
 
     _learned: ClassVar[dict[str, Attribute]] = {
         "metric_": FormOf((NeuralSimilarity,)),
@@ -153,30 +155,17 @@ class SNN(Batch):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_hidden: int = 10,
-        *,
-        alpha: float = 1e-4,
-        n_pairs: int | None = None,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        validation_fraction: float | None = None,
-        warm_start: bool = False,
-        verbose: int | bool = False,
-        callback: Callable[[dict[str, Any]], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.alpha = alpha
-        self.n_pairs = n_pairs
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    n_hidden: int = 10
+    _: KW_ONLY
+    alpha: float = 1e-4
+    n_pairs: int | None = None
+    max_iter: int = 500
+    tol: float = 1e-6
+    validation_fraction: float | None = None
+    warm_start: bool = False
+    verbose: int | bool = False
+    callback: Callable[[dict[str, Any]], object] | None = None
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:

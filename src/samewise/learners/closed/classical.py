@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -91,6 +92,7 @@ class Euclidean(FixedMetric):
         return Mahalanobis.identity(d)
 
 
+@dataclass(eq=False, repr=False)
 class Cosine(FixedMetric):
     """The cosine xᵀx'/(‖x‖‖x'‖), as a learner that learns nothing but the number of features.
 
@@ -118,13 +120,14 @@ class Cosine(FixedMetric):
         "on_zero": [StrOptions({"raise", "zero"})]
     }
 
-    def __init__(self, *, on_zero: str = "zero") -> None:
-        self.on_zero = on_zero
+    _: KW_ONLY
+    on_zero: str = "zero"
 
     def _form(self, d: int) -> GeneralizedCosine:
         return GeneralizedCosine(np.eye(d), self.on_zero)
 
 
+@dataclass(eq=False, repr=False)
 class Covariance(LinearMap):
     """The Mahalanobis distance proper: M is the inverse of the covariance of the examples.
 
@@ -160,8 +163,7 @@ class Covariance(LinearMap):
         "shrinkage": [Interval(Real, 0, 1, closed="both")]
     }
 
-    def __init__(self, shrinkage: float = 0.0) -> None:
-        self.shrinkage = shrinkage
+    shrinkage: float = 0.0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
@@ -188,6 +190,7 @@ class Covariance(LinearMap):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class PCA(LinearMap):
     """The Euclidean distance in the leading principal directions.
 
@@ -228,9 +231,9 @@ class PCA(LinearMap):
         "whiten": ["boolean"],
     }
 
-    def __init__(self, n_components: int | None = None, *, whiten: bool = False) -> None:
-        self.n_components = n_components
-        self.whiten = whiten
+    n_components: int | None = None
+    _: KW_ONLY
+    whiten: bool = False
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
@@ -272,6 +275,7 @@ class PCA(LinearMap):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class LDA(LinearMap):
     """Linear discriminant analysis: classes far apart, and of unit covariance within.
 
@@ -317,9 +321,9 @@ class LDA(LinearMap):
         "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
     }
 
-    def __init__(self, n_components: int | None = None, *, shrinkage: float | str = 0.0) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
+    n_components: int | None = None
+    _: KW_ONLY
+    shrinkage: float | str = 0.0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -29,6 +30,7 @@ _CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class IGML(LinearMap):
     """Information-geometric metric learning: one Gaussian from the data, one from the labels.
 
@@ -92,9 +94,9 @@ class IGML(LinearMap):
     _target_required: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
-    def __init__(self, smoothing: float = 1.0, *, shrinkage: float = 0.0) -> None:
-        self.smoothing = smoothing
-        self.shrinkage = shrinkage
+    smoothing: float = 1.0
+    _: KW_ONLY
+    shrinkage: float = 0.0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:
@@ -118,6 +120,7 @@ class IGML(LinearMap):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class KIGML(KernelBasis):
     """IGML on φ(x), known through a kernel k(x, x′) = φ(x)·φ(x′) only.
 
@@ -190,24 +193,14 @@ class KIGML(KernelBasis):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        kernel: str | Callable[..., float] = "rbf",
-        kernel_params: Mapping[str, Any] | None = None,
-        *,
-        smoothing: float = 1.0,
-        shrinkage: float = 0.01,
-        n_landmarks: int | None = None,
-        n_directions: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.kernel_params = kernel_params
-        self.smoothing = smoothing
-        self.shrinkage = shrinkage
-        self.n_landmarks = n_landmarks
-        self.n_directions = n_directions
-        self.random_state = random_state
+    kernel: str | Callable[..., float] = "rbf"
+    kernel_params: Mapping[str, Any] | None = None
+    _: KW_ONLY
+    smoothing: float = 1.0
+    shrinkage: float = 0.01
+    n_landmarks: int | None = None
+    n_directions: int | None = None
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -87,6 +88,7 @@ class ChunkletLearner(Learner, storable=False):
         return X, drawn
 
 
+@dataclass(eq=False, repr=False)
 class RCA(LinearMap, ChunkletLearner):
     """Relevant component analysis: M is the inverse covariance within chunklets.
 
@@ -160,20 +162,12 @@ class RCA(LinearMap, ChunkletLearner):
     _target_required: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        shrinkage: float = 0.0,
-        n_chunklets: int | None = None,
-        chunk_size: int = 2,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
-        self.n_chunklets = n_chunklets
-        self.chunk_size = chunk_size
-        self.random_state = random_state
+    n_components: int | None = None
+    _: KW_ONLY
+    shrinkage: float = 0.0
+    n_chunklets: int | None = None
+    chunk_size: int = 2
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -205,6 +199,7 @@ class RCA(LinearMap, ChunkletLearner):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class KRCA(ChunkletLearner, KernelBasis):
     """RCA on φ(x), known through a kernel k(x, x′) = φ(x)·φ(x′) only.
 
@@ -284,28 +279,16 @@ class KRCA(ChunkletLearner, KernelBasis):
         **_CONSTRAINTS,
     }
 
-    def __init__(
-        self,
-        kernel: str | Callable[..., float] = "rbf",
-        kernel_params: Mapping[str, Any] | None = None,
-        *,
-        n_components: int | None = None,
-        shrinkage: float = 0.01,
-        n_landmarks: int | None = None,
-        n_directions: int | None = None,
-        n_chunklets: int | None = None,
-        chunk_size: int = 2,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.shrinkage = shrinkage
-        self.n_landmarks = n_landmarks
-        self.n_directions = n_directions
-        self.n_chunklets = n_chunklets
-        self.chunk_size = chunk_size
-        self.random_state = random_state
+    kernel: str | Callable[..., float] = "rbf"
+    kernel_params: Mapping[str, Any] | None = None
+    _: KW_ONLY
+    n_components: int | None = None
+    shrinkage: float = 0.01
+    n_landmarks: int | None = None
+    n_directions: int | None = None
+    n_chunklets: int | None = None
+    chunk_size: int = 2
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from samewise.learners.neighbors.similarity_learner import (
 __all__ = ["RBS"]
 
 
+@dataclass(eq=False, repr=False)
 class RBS(ContrastLearner):
     """RELIEF-based similarity: the A of norm 1 with the largest sum of margins.
 
@@ -111,18 +113,11 @@ class RBS(ContrastLearner):
         "psd": [StrOptions({"end"}), None],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 1,
-        *,
-        structure: str = "full",
-        normalizer: str | None = "cosine",
-        psd: str | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.structure = structure
-        self.normalizer = normalizer
-        self.psd = psd
+    n_neighbors: int = 1
+    _: KW_ONLY
+    structure: str = "full"
+    normalizer: str | None = "cosine"
+    psd: str | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -36,6 +37,7 @@ _BLOCK_BYTES = 8 * 2**20
 Matrix64 = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class Relief(ConditionalMap, MapLearner):
     """RELIEF and ReliefF: one weight for each feature, or a full matrix.
 
@@ -129,7 +131,7 @@ class Relief(ConditionalMap, MapLearner):
     1
     """
 
-    metric_: Mahalanobis | NormalizedBilinear
+    metric_: Mahalanobis | NormalizedBilinear = field(init=False)
 
     _learned: ClassVar[dict[str, Attribute]] = {
         "metric_": FormOf((Mahalanobis, NormalizedBilinear)),
@@ -150,28 +152,16 @@ class Relief(ConditionalMap, MapLearner):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 1,
-        *,
-        structure: str = "diagonal",
-        misses: str = "each",
-        form: str = "distance",
-        psd: str | None = "end",
-        normalizer: str | None = "cosine",
-        n_draws: int | None = None,
-        discrete: Any = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.structure = structure
-        self.misses = misses
-        self.form = form
-        self.psd = psd
-        self.normalizer = normalizer
-        self.n_draws = n_draws
-        self.discrete = discrete
-        self.random_state = random_state
+    n_neighbors: int = 1
+    _: KW_ONLY
+    structure: str = "diagonal"
+    misses: str = "each"
+    form: str = "distance"
+    psd: str | None = "end"
+    normalizer: str | None = "cosine"
+    n_draws: int | None = None
+    discrete: Any = "none"
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -43,6 +44,7 @@ LARGEST = 2**28
 """Entries of A beyond which it would hardly fit into memory."""
 
 
+@dataclass(eq=False, repr=False)
 class SiLA(SimilarityLearner):
     """Similarity learning for k-NN: s_A(x, x') = xᵀAx'/N(x, x') by a voted perceptron.
 
@@ -143,7 +145,7 @@ class SiLA(SimilarityLearner):
     True
     """
 
-    metric_: Bilinear
+    metric_: Bilinear = field(init=False)
 
     _learned: ClassVar[dict[str, Attribute]] = {
         "metric_": FormOf((Bilinear, NormalizedBilinear)),
@@ -165,36 +167,20 @@ class SiLA(SimilarityLearner):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 3,
-        *,
-        structure: str = "full",
-        normalizer: str | Callable[[Matrix, Matrix], Array] | None = "cosine",
-        psd: str | None = None,
-        impostors: int | str = "exact",
-        step: str = "perceptron",
-        C: float = 1.0,
-        average: Spec = "survival",
-        n_passes: int = 10,
-        shuffle: bool = False,
-        warm_start: bool = False,
-        verbose: int | bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.structure = structure
-        self.normalizer = normalizer
-        self.psd = psd
-        self.impostors = impostors
-        self.step = step
-        self.C = C
-        self.average = average
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+    n_neighbors: int = 3
+    _: KW_ONLY
+    structure: str = "full"
+    normalizer: str | Callable[[Matrix, Matrix], Array] | None = "cosine"
+    psd: str | None = None
+    impostors: int | str = "exact"
+    step: str = "perceptron"
+    C: float = 1.0
+    average: Spec = "survival"
+    n_passes: int = 10
+    shuffle: bool = False
+    warm_start: bool = False
+    verbose: int | bool = False
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

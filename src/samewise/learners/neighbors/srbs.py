@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -89,6 +90,7 @@ class MarginCost:
         return float(value), 2 * self.regularization * A - self.beta * pull
 
 
+@dataclass(eq=False, repr=False)
 class SRBS(ContrastLearner):
     """Stricter RELIEF-based similarity: as few examples as possible nearer to impostors.
 
@@ -207,32 +209,18 @@ class SRBS(ContrastLearner):
         "callback": [callable, None],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 1,
-        beta: float = 1.0,
-        regularization: float = 1e-3,
-        *,
-        structure: str = "full",
-        normalizer: str | None = "cosine",
-        psd: str | None = None,
-        solver: str = "gradient",
-        max_iter: int = 500,
-        tol: float = 1e-3,
-        verbose: int | bool = False,
-        callback: Callable[[dict[str, Any]], object] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.beta = beta
-        self.regularization = regularization
-        self.structure = structure
-        self.normalizer = normalizer
-        self.psd = psd
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.callback = callback
+    n_neighbors: int = 1
+    beta: float = 1.0
+    regularization: float = 1e-3
+    _: KW_ONLY
+    structure: str = "full"
+    normalizer: str | None = "cosine"
+    psd: str | None = None
+    solver: str = "gradient"
+    max_iter: int = 500
+    tol: float = 1e-3
+    verbose: int | bool = False
+    callback: Callable[[dict[str, Any]], object] | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -46,6 +47,7 @@ SMALL = 2**22
 """Up to this many values the work is done in float64, beyond in float32."""
 
 
+@dataclass(eq=False, repr=False)
 class LMNN(BatchLearner):
     """Large margin nearest neighbors: a Mahalanobis distance for k-NN classification.
 
@@ -209,42 +211,23 @@ class LMNN(BatchLearner):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 3,
-        push_weight: float = 0.5,
-        *,
-        n_components: int | None = None,
-        n_target_searches: int = 1,
-        solver: str = "L",
-        targets: ArrayLike | None = None,
-        init: str | ArrayLike = "auto",
-        hinge: str = "linear",
-        max_anchors: int | None = None,
-        max_iter: int = 500,
-        tol: float = 2e-4,
-        validation_fraction: float | None = None,
-        warm_start: bool = False,
-        verbose: int | bool = False,
-        callback: Callable[[dict[str, Any]], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.push_weight = push_weight
-        self.n_components = n_components
-        self.n_target_searches = n_target_searches
-        self.solver = solver
-        self.targets = targets
-        self.init = init
-        self.hinge = hinge
-        self.max_anchors = max_anchors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    n_neighbors: int = 3
+    push_weight: float = 0.5
+    _: KW_ONLY
+    n_components: int | None = None
+    n_target_searches: int = 1
+    solver: str = "L"
+    targets: ArrayLike | None = None
+    init: str | ArrayLike = "auto"
+    hinge: str = "linear"
+    max_anchors: int | None = None
+    max_iter: int = 500
+    tol: float = 2e-4
+    validation_fraction: float | None = None
+    warm_start: bool = False
+    verbose: int | bool = False
+    callback: Callable[[dict[str, Any]], object] | None = None
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

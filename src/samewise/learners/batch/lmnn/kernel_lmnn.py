@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,6 +35,7 @@ LEARNED = ("classes_", "loss_", "n_active_", "gap_", "n_iter_", "history_")
 """What is taken over from LMNN in the basis."""
 
 
+@dataclass(eq=False, repr=False)
 class KernelLMNN(KernelBasis):
     """LMNN on φ(x), known through a kernel k(x, x′) = φ(x)·φ(x′) only.
 
@@ -193,46 +195,25 @@ class KernelLMNN(KernelBasis):
         },
     }
 
-    def __init__(
-        self,
-        kernel: str | Callable[..., float] = "rbf",
-        kernel_params: Mapping[str, Any] | None = None,
-        *,
-        n_landmarks: int | None = None,
-        n_directions: int | None = None,
-        n_components: int | None = None,
-        n_neighbors: int = 3,
-        push_weight: float = 0.5,
-        n_target_searches: int = 1,
-        solver: str = "L",
-        targets: ArrayLike | None = None,
-        hinge: str = "linear",
-        max_iter: int = 500,
-        tol: float = 2e-4,
-        validation_fraction: float | None = None,
-        warm_start: bool = False,
-        verbose: int | bool = False,
-        callback: Callable[[dict[str, Any]], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.kernel_params = kernel_params
-        self.n_landmarks = n_landmarks
-        self.n_directions = n_directions
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.push_weight = push_weight
-        self.n_target_searches = n_target_searches
-        self.solver = solver
-        self.targets = targets
-        self.hinge = hinge
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    kernel: str | Callable[..., float] = "rbf"
+    kernel_params: Mapping[str, Any] | None = None
+    _: KW_ONLY
+    n_landmarks: int | None = None
+    n_directions: int | None = None
+    n_components: int | None = None
+    n_neighbors: int = 3
+    push_weight: float = 0.5
+    n_target_searches: int = 1
+    solver: str = "L"
+    targets: ArrayLike | None = None
+    hinge: str = "linear"
+    max_iter: int = 500
+    tol: float = 2e-4
+    validation_fraction: float | None = None
+    warm_start: bool = False
+    verbose: int | bool = False
+    callback: Callable[[dict[str, Any]], object] | None = None
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -50,6 +51,7 @@ ASIDE = 1.1
 """By how much maps are scaled where the start itself does not let the loss fall."""
 
 
+@dataclass(eq=False, repr=False)
 class MultiMetricLMNN(Batch):
     """Large margin nearest neighbors with several metrics, one per class or per region.
 
@@ -166,7 +168,7 @@ class MultiMetricLMNN(Batch):
     MultiMetric(n_features_in=2, n_groups=2, rank=2, groups='by class')
     """
 
-    metric_: MultiMetric
+    metric_: MultiMetric = field(init=False)
 
     _learned: ClassVar[dict[str, Attribute]] = {
         "metric_": FormOf((MultiMetric,)),
@@ -186,34 +188,19 @@ class MultiMetricLMNN(Batch):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 3,
-        push_weight: float = 0.5,
-        *,
-        n_clusters: int | None = None,
-        n_components: int | None = None,
-        init: Any = "auto",
-        max_iter: int = 500,
-        tol: float = 2e-4,
-        validation_fraction: float | None = 0.3,
-        warm_start: bool = False,
-        verbose: int | bool = False,
-        callback: Callable[[dict[str, Any]], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.push_weight = push_weight
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    n_neighbors: int = 3
+    push_weight: float = 0.5
+    _: KW_ONLY
+    n_clusters: int | None = None
+    n_components: int | None = None
+    init: Any = "auto"
+    max_iter: int = 500
+    tol: float = 2e-4
+    validation_fraction: float | None = 0.3
+    warm_start: bool = False
+    verbose: int | bool = False
+    callback: Callable[[dict[str, Any]], object] | None = None
+    random_state: Any = None
 
     @property
     def components_(self) -> Array:
