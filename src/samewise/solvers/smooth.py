@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
+from samewise._typing import Array
 from samewise.solvers.evaluation import LossAndGradient, Objective
 
 __all__ = ["minimize_smooth"]
@@ -18,9 +19,9 @@ Vector = NDArray[np.float64]
 
 def minimize_smooth(
     objective: Objective[LossAndGradient],
-    start: Vector,
+    start: Array,
     *,
-    look: Callable[[Vector, float], bool],
+    look: Callable[[Array, float], bool],
     bounds: list[tuple[float | None, float | None]] | None = None,
     **options: Any,
 ) -> OptimizeResult:

@@ -6,12 +6,11 @@ import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
@@ -28,7 +27,9 @@ from samewise.learners.neighbors.similarity_learner import (
     nearest_psd,
     similarity,
 )
+from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.run_log import RunLog
+from samewise.solvers.smooth import minimize_smooth
 
 __all__ = ["SRBS", "MarginCost"]
 
@@ -88,6 +89,26 @@ class MarginCost:
         else:
             pull = self.X.T @ (self.V * slope[:, None])
         return float(value), 2 * self.regularization * A - self.beta * pull
+
+
+class MeanMarginCost(NamedTuple):
+    """ε(A)/n over the entries of A, or over those of L with A = LᵀL."""
+
+    cost: MarginCost
+    shape: tuple[int, ...]
+    factored: bool
+
+    def matrix(self, p: Array) -> Array:
+        """A, or its diagonal."""
+        P = p.reshape(self.shape)
+        return P.T @ P if self.factored else P
+
+    def value_and_gradient(self, p: Array) -> LossAndGradient:
+        """The cost and its gradient by the entries."""
+        value, G = self.cost(self.matrix(p))
+        if self.factored:
+            G = p.reshape(self.shape) @ (G + G.T)
+        return LossAndGradient(value / self.cost.n, G.ravel() / self.cost.n)
 
 
 @dataclass(eq=False, repr=False)
@@ -281,43 +302,27 @@ class SRBS(ContrastLearner):
 
     def _minimize(self, cost: MarginCost, A: Array, log: RunLog) -> tuple[Array, bool]:
         """L-BFGS over A, or over L with A = LᵀL ⪰ 0; weights are bounded by 0 instead."""
-        factored = bool(self.psd) and not cost.diagonal
-        shape = A.shape
+        objective = MeanMarginCost(cost, A.shape, bool(self.psd) and not cost.diagonal)
+        largest = float(np.abs(objective.value_and_gradient(A.ravel()).gradient).max())
+        last = A
 
-        def matrix(p: Array) -> Array:
-            P = p.reshape(shape)
-            return P.T @ P if factored else P
+        def look(p: Array, loss: float) -> bool:
+            nonlocal last
+            new = objective.matrix(p).copy()
+            change = float(np.abs(new - last).sum())
+            last = new
+            return log.look(new.copy, cost.n * loss, change)
 
-        def mean_cost(p: Array) -> tuple[float, Array]:
-            value, G = cost(matrix(p))
-            if factored:
-                G = p.reshape(shape) @ (G + G.T)
-            return value / cost.n, G.ravel() / cost.n
-
-        largest = float(np.abs(mean_cost(A.ravel())[1]).max())
-        last = [A]
-
-        def look(intermediate_result: Any) -> None:
-            new = matrix(intermediate_result.x).copy()
-            change = float(np.abs(new - last[0]).sum())
-            last[0] = new
-            if log.look(new.copy, cost.n * float(intermediate_result.fun), change):
-                raise StopIteration
-
-        found = minimize(
-            mean_cost,
+        found = minimize_smooth(
+            objective,
             A.ravel(),
-            jac=True,
-            method="L-BFGS-B",
+            look=look,
             bounds=[(0, None)] * A.size if self.psd and cost.diagonal else None,
-            callback=look,
-            options={
-                "maxiter": self.max_iter,
-                "maxfun": 20 * self.max_iter,
-                "gtol": self.tol * largest,
-                "ftol": 0.0,
-            },
+            maxiter=self.max_iter,
+            maxfun=20 * self.max_iter,
+            gtol=self.tol * largest,
+            ftol=0.0,
         )
         # Where rounding leaves no lower value to be found, the search ends there as well.
         at_limit = found.nit >= self.max_iter or found.nfev >= 20 * self.max_iter
-        return matrix(found.x).copy(), not (at_limit or log.stopped)
+        return objective.matrix(found.x).copy(), not (at_limit or log.stopped)
