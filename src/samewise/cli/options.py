@@ -164,8 +164,9 @@ def read_saved(path: Path, what: str = _MODEL) -> Any:
     try:
         return load(path)
     except FileFormatError as error:
-        remedy = "" if "upgrade" in str(error) else f"; {wanted}"
-        raise FileFormatError(f"{error}{remedy}") from error
+        if "upgrade" in str(error):
+            raise
+        raise FileFormatError(f"{str(error).rstrip('.')}; {wanted}") from error
 
 
 def check_neighbors(k: int, n_rows: int) -> None:
