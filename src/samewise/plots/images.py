@@ -18,7 +18,7 @@ from samewise.supervision.labeled_rows import labeled_rows
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["as_images", "check_image_shape", "neighbor_grid"]
+__all__ = ["as_images", "check_image_shape", "neighbor_grid", "value_limits"]
 
 _RED, _GAP = "#c62828", 0.12
 """Color of what is wrong, and the room between two images of height 1."""
@@ -97,7 +97,7 @@ def neighbor_grid(
         KNNClassifier(form, n_neighbors).fit(X, labels).kneighbors(Q, return_distance=False)
         for form in (before, after)
     ]
-    asked, limits = as_images(Q, image_shape), _limits(X)
+    asked, limits = as_images(Q, image_shape), value_limits(X)
     ax = axes_for(ax)
     width = image_shape[1] / image_shape[0]
     column, between = width + _GAP, 0.6
@@ -169,6 +169,7 @@ def check_image_shape(image_shape: Any, n_features: int) -> tuple[int, ...]:
     return shape
 
 
-def _limits(X: Matrix) -> tuple[float, float]:
+def value_limits(X: Matrix) -> tuple[float, float]:
+    """The least and the largest value, which differ."""
     least, most = float(X.min()), float(X.max())
     return least, most if most > least else least + 1.0

@@ -26,7 +26,7 @@ __all__ = [
 _DISTANCES, _COSINES = ("lda", "lmnn"), ("gcosla", "sila")
 
 Watch = Callable[[str, int, int], object]
-"""Told what begins: its name, how many are done, how many there are."""
+"""Called with what begins: its name, how many are done, how many there are."""
 
 
 @dataclass(frozen=True, eq=False)

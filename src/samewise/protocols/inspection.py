@@ -49,7 +49,7 @@ def inspect_form(form: Form, names: Sequence[str] | None = None, *, top: int = 1
     ----------
     form : Form
     names : sequence of str, optional
-        Of its features; x0, x1, … unless given.
+        Of its features; x0, x1, … by default.
     top : int, default=10
         How many features and pairs.
 

@@ -18,7 +18,16 @@ from samewise.forms import Form, Mahalanobis
 from samewise.scores import balanced_error, retrieval_scores, s_test, verdict
 from samewise.supervision import Pairs
 
-__all__ = ["Gain", "Measured", "calibrate_threshold", "gain", "knn_correct", "measure"]
+__all__ = [
+    "Gain",
+    "Measured",
+    "calibrate_threshold",
+    "gain",
+    "has_both_kinds",
+    "knn_correct",
+    "measure",
+    "sampled_pairs",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +138,7 @@ def measure(
     ks : iterable of int, default=(1, 5, 10)
         Ranks at which precision is measured. Those beyond n are left out.
     n_pairs : int, default=10_000
-        Pairs drawn from each part for verification, half of them of one class; fewer where fewer
+        Pairs sampled from each part for verification, half of them of one class; fewer where fewer
         exist.
     random_state : int, RandomState instance or None, default=0
         For the draw of pairs. The same number gives the same pairs to every form.
@@ -254,7 +263,7 @@ def calibrate_threshold(
     X : array or CSR matrix of shape (n, d)
     y : array of shape (n,)
     n_pairs : int, default=10_000
-        Pairs drawn, half of them of one class; fewer where fewer exist.
+        Pairs sampled, half of them of one class; fewer where fewer exist.
     random_state : int, RandomState instance or None, default=0
 
     Examples
@@ -264,9 +273,9 @@ def calibrate_threshold(
     -3.0
     """
     y = np.asarray(y)
-    if form.needs_labels or not _has_both_kinds(y):
+    if form.needs_labels or not has_both_kinds(y):
         return None
-    pairs = _pairs(X, y, n_pairs, random_state)
+    pairs = sampled_pairs(X, y, n_pairs, random_state)
     return float(Verifier(form, criterion="balanced_accuracy").fit(pairs).threshold_)
 
 
@@ -280,21 +289,21 @@ def _verification(
     random_state: Any,
 ) -> float:
     threshold = calibrate_threshold(form, X, y, n_pairs=n_pairs, random_state=random_state)
-    if threshold is None or not _has_both_kinds(y_test):
+    if threshold is None or not has_both_kinds(y_test):
         return math.nan
-    unseen = _pairs(X_test, y_test, n_pairs, random_state)
+    unseen = sampled_pairs(X_test, y_test, n_pairs, random_state)
     closeness = form.pair_closeness(X_test[unseen.left], X_test[unseen.right])
     return balanced_error(closeness, unseen.y, threshold)
 
 
-def _pairs(X: Matrix, y: NDArray[Any], n_pairs: int, random_state: Any) -> Pairs:
+def sampled_pairs(X: Matrix, y: NDArray[Any], n_pairs: int, random_state: Any) -> Pairs:
+    """Pairs of both kinds; of few examples, all pairs, and no warning that these are fewer."""
     with warnings.catch_warnings():
-        # Of few examples, all pairs are taken.
         warnings.simplefilter("ignore", SamewiseWarning)
         return Pairs.from_labels(X, y, n_pairs, random_state=random_state)
 
 
-def _has_both_kinds(y: NDArray[Any]) -> bool:
+def has_both_kinds(y: NDArray[Any]) -> bool:
     """Whether there are pairs of one class, and of two."""
     sizes = np.unique(y, return_counts=True)[1]
     return bool(len(sizes) > 1 and sizes.max() > 1)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Indices, Matrix
 from samewise.decide import KNNClassifier
-from samewise.plots.images import as_images
+from samewise.plots.images import as_images, value_limits
 from samewise.protocols import Measured
 from samewise.report.drawings import Subject
 from samewise.report.page import Html, escaped, folded, image, paragraph, table
@@ -52,8 +52,7 @@ class ShownRows:
     @cached_property
     def limits(self) -> tuple[float, float]:
         """The least and the largest value of the stored rows."""
-        least, most = float(self.stored.min()), float(self.stored.max())
-        return least, most if most > least else least + 1.0
+        return value_limits(self.stored)
 
 
 def most_changed(before: Measured, after: Measured) -> tuple[Indices, Indices]:

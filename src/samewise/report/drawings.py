@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,16 +13,15 @@ from numpy.typing import NDArray
 from samewise import plots
 from samewise._typing import Matrix
 from samewise.decide import Verifier
-from samewise.exceptions import SamewiseWarning
 from samewise.forms import Form, GeneralizedCosine, Mahalanobis, MultiMetric
 from samewise.plots.curves import windows
 from samewise.plots.matrices import eigenvalue_shares
 from samewise.plots.plane import crowded
 from samewise.protocols import Measured
+from samewise.protocols.measuring import has_both_kinds, sampled_pairs
 from samewise.protocols.row_splits import Parts
 from samewise.report.page import Html, picture, side_by_side
 from samewise.report.sentences import percent
-from samewise.supervision import Pairs
 
 __all__ = ["Subject", "drawings"]
 
@@ -75,15 +73,10 @@ def drawings(subject: Subject, measured: Sequence[Measured]) -> list[Html]:
 
 def _histograms(subject: Subject) -> list[Html]:
     """Before and after on the same pairs, where pairs of both kinds exist."""
-    if not (_both_kinds(subject.y) and _both_kinds(subject.y_test)):
+    if not (has_both_kinds(subject.y) and has_both_kinds(subject.y_test)):
         return []
-    with warnings.catch_warnings():
-        # Of few examples, all pairs are taken.
-        warnings.simplefilter("ignore", SamewiseWarning)
-        known, unseen = (
-            Pairs.from_labels(X, y, PAIRS, random_state=subject.random_state)
-            for X, y in ((subject.X, subject.y), (subject.X_test, subject.y_test))
-        )
+    known = sampled_pairs(subject.X, subject.y, PAIRS, subject.random_state)
+    unseen = sampled_pairs(subject.X_test, subject.y_test, PAIRS, subject.random_state)
     made = []
     for name, form in subject.forms.items():
         if form.needs_labels:
@@ -248,8 +241,3 @@ _ONE_MATRIX = (Mahalanobis, GeneralizedCosine)
 
 def _known_classes(form: MultiMetric, y: NDArray[Any]) -> bool:
     return form.classes is None or bool(np.isin(y, form.classes).all())
-
-
-def _both_kinds(y: NDArray[Any]) -> bool:
-    sizes = np.unique(y, return_counts=True)[1]
-    return bool(len(sizes) > 1 and sizes.max() > 1)
