@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+import warnings
 
 import numpy as np
 
@@ -66,6 +67,7 @@ def measured(learner: object, X: np.ndarray, y: np.ndarray) -> tuple[float, floa
 
 
 def run() -> list[dict[str, object]]:
+    warnings.filterwarnings("ignore", message="SRBS has not converged")
     cases = [
         ("RBS", RBS(K), 2, np.float64),
         ("RBS", RBS(K), 2, np.float32),
@@ -85,7 +87,7 @@ def run() -> list[dict[str, object]]:
             {
                 "learner": name,
                 "structure": learner.structure,
-                "psd": learner.psd,
+                "psd": bool(learner.psd),
                 "classes": n_classes,
                 "type": np.dtype(dtype).name,
                 "CPU s": round(seconds, 2),

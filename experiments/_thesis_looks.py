@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from experiments._common import plots, save_figure, threads, write_csv
@@ -52,6 +53,7 @@ def calmly() -> Iterator[None]:
     """With one thread, and without a warning for each class that is small."""
     with threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", SamewiseWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
         yield
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 
 from experiments._common import threads
@@ -70,6 +71,7 @@ def measure(out: Path, wanted: Key) -> tuple[Key, Outcome, float]:
     with warnings.catch_warnings(), threads(1):
         # Classes smaller than k, in some folds; the library says so for each.
         warnings.simplefilter("ignore", SamewiseWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="Solver terminated early")
         result = double_cross_validation(
             model,

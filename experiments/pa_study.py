@@ -43,7 +43,6 @@ from experiments._pa_paper import ERRORS, METHODS
 from samewise import ITML, Mahalanobis, Pairs, PassiveAggressive, tune_C
 from samewise._typing import Array
 from samewise.datasets import make_separable_pairs
-from samewise.exceptions import SamewiseWarning
 from samewise.protocols import neighbor_accuracies
 
 N_RUNS = 10
@@ -184,7 +183,7 @@ def learn_itml(
         begun = time.process_time()
         with warnings.catch_warnings():
             # Said in `itml.csv`.
-            warnings.filterwarnings("ignore", "ITML has not converged", SamewiseWarning)
+            warnings.filterwarnings("ignore", "ITML has not converged")
             model = ITML(gamma, max_iter=-(-MAX_STEPS // len(pairs))).fit(pairs)
         seconds = time.process_time() - begun
         accuracy = neighbor_accuracies(model.metric_, *train, MAX_NEIGHBORS).max()
