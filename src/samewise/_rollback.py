@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 import numpy as np
 
-__all__ = ["unchanged_if_refused"]
-
 
 @contextmanager
 def unchanged_if_refused(

@@ -8,8 +8,6 @@ from typing import Any
 from samewise.files import container
 from samewise.files.storable import made
 
-__all__ = ["load"]
-
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read what `save` of a form, learner, filter or model wrote.

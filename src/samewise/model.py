@@ -21,12 +21,6 @@ from samewise.files.storable import Storable, restored, stored
 from samewise.forms import Form
 from samewise.kernels.pairwise import row_slices
 
-__all__ = [
-    "Model",
-    "row_marks",
-    "standardized",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Model(Storable):

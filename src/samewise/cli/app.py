@@ -13,8 +13,6 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["app"]
-
 _COMMANDS = {
     "fit": ("fit", "fit", "Learn a metric from labeled rows."),
     "evaluate": (

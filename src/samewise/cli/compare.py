@@ -21,8 +21,6 @@ from samewise.cli.options import (
 from samewise.cli.tables import check_classes, read_table
 from samewise.protocols import Compared, Comparison, compare, hold_out
 
-__all__ = ["compare_learners"]
-
 
 @command()
 def compare_learners(

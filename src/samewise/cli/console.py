@@ -17,8 +17,6 @@ from rich.measure import Measurement
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-__all__ = ["number", "percent", "print_json", "say", "show_table", "working"]
-
 _WIDE = 120
 _LONG_NAME = 30
 

@@ -16,8 +16,6 @@ from samewise.datasets import available, fetch
 from samewise.datasets.store import OPENML, VARIABLE, directory
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["list_datasets"]
-
 
 @command()
 def list_datasets(

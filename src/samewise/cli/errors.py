@@ -14,8 +14,6 @@ import typer
 
 from samewise.exceptions import SamewiseError
 
-__all__ = ["one_sentence"]
-
 
 @contextmanager
 def one_sentence(

@@ -17,8 +17,6 @@ from samewise.cli.options import (
 )
 from samewise.protocols import ModelEvaluation, evaluate
 
-__all__ = ["evaluate_model"]
-
 
 @command()
 def evaluate_model(

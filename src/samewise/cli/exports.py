@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["check_ending", "check_output", "write_table"]
-
 _WRITTEN = (".csv", ".parquet", ".npz", ".jsonl")
 
 

@@ -34,8 +34,6 @@ from samewise.filtering.filter_run import decision_entry
 from samewise.model import Model
 from samewise.scores import FilteringScores
 
-__all__ = ["filter_documents"]
-
 _SHOWN = {
     "precision": "P",
     "recall": "R",

@@ -18,8 +18,6 @@ from samewise.model import Model
 from samewise.protocols import fit_model, make_learner
 from samewise.scores import verdict
 
-__all__ = ["fit"]
-
 
 class ScaleChoice(StrEnum):
     """Whether columns are standardized before learning."""

@@ -10,8 +10,6 @@ from samewise.cli.console import number, percent, print_json, say, show_table
 from samewise.cli.options import Json, ModelFile, command, open_model
 from samewise.protocols import inspect_form
 
-__all__ = ["inspect_model"]
-
 
 @command()
 def inspect_model(

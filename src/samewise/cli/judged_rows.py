@@ -15,8 +15,6 @@ from samewise.model import Model
 from samewise.protocols import rows_to_judge_by
 from samewise.protocols.model_evaluation import learned_from
 
-__all__ = ["JudgedRows", "RowsOfModel", "read_judged_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class RowsOfModel:

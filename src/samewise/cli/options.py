@@ -18,23 +18,6 @@ from samewise.loading import load
 from samewise.model import Model
 from samewise.protocols.model_evaluation import as_model
 
-__all__ = [
-    "Columns",
-    "Data",
-    "Debug",
-    "Json",
-    "ModelFile",
-    "Neighbors",
-    "Seed",
-    "Test",
-    "check_neighbors",
-    "command",
-    "listed",
-    "open_model",
-    "parsed_params",
-    "read_saved",
-]
-
 Data = Annotated[
     str,
     typer.Argument(

@@ -29,8 +29,6 @@ from samewise.loading import load
 from samewise.model import Model
 from samewise.report import Report, ReportOptions, write_report
 
-__all__ = ["report_command"]
-
 
 @command("interrupted; nothing was written")
 def report_command(

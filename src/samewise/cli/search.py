@@ -18,8 +18,6 @@ from samewise.learners import Cosine
 from samewise.model import Model
 from samewise.search import Index
 
-__all__ = ["search"]
-
 
 @command()
 def search(

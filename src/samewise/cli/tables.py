@@ -22,8 +22,6 @@ from samewise._typing import Matrix
 from samewise.cli.options import Columns, listed
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["Table", "check_classes", "read_table"]
-
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
 _READ = (".csv", ".tsv", ".parquet", ".npz", ".jsonl", ".ndjson")
 

@@ -11,8 +11,6 @@ from samewise.cli.exports import check_ending, check_output, write_table
 from samewise.cli.options import Columns, Data, Json, ModelFile, command, open_model
 from samewise.cli.tables import read_table
 
-__all__ = ["transform"]
-
 
 @command("interrupted; nothing was written")
 def transform(

@@ -13,8 +13,6 @@ from samewise.datasets.store import OPENML, directory
 from samewise.exceptions import DatasetNotFoundError
 from samewise.files.writing import write_atomically
 
-__all__ = ["fetch"]
-
 
 def fetch(name: str) -> Path:
     """Get a data set from OpenML and store it where `load` finds it.

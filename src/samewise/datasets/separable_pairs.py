@@ -11,8 +11,6 @@ from sklearn.utils import check_random_state
 from samewise._typing import Array, Signs
 from samewise.datasets._parameter_checks import check_count, check_real
 
-__all__ = ["make_separable_pairs"]
-
 # Distances stay this fraction off the margin, so that rounding cannot push a pair across it.
 _CLEAR = 0.01
 

@@ -19,8 +19,6 @@ from samewise.datasets._parameter_checks import check_float_dtype
 from samewise.datasets._text_files import read_texts
 from samewise.exceptions import DatasetNotFoundError, FileFormatError
 
-__all__ = ["OPENML", "VARIABLE", "available", "directory", "load"]
-
 VARIABLE = "SAMEWISE_DATA"
 """The environment variable that names the directory of data sets."""
 

@@ -11,8 +11,6 @@ from sklearn.utils import check_random_state
 from samewise._typing import Array
 from samewise.datasets._parameter_checks import check_count, check_real
 
-__all__ = ["make_concentric_circles", "make_noisy_digits", "make_zebra_stripes"]
-
 Labels = NDArray[np.int64]
 
 _TWO = """

@@ -22,8 +22,6 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.search import ClassIndex, Index
 
-__all__ = ["KNNClassifier"]
-
 _ENERGY_RULES = ("energy", "energy_printed")
 
 

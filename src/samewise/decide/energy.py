@@ -19,8 +19,6 @@ from samewise.kernels import energy_loops as loops
 from samewise.kernels.pairwise import all_dots, difference, row_slices, squared_norms
 from samewise.search import Index
 
-__all__ = ["Energy", "checked_targets", "maps_of", "nearest_of_class"]
-
 Map = Callable[[Matrix], Matrix]
 """From rows to where squared Euclidean distances are those of a metric."""
 

@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["MetricClassifier", "fitted_clone"]
-
 _FLOATS = [np.float64, np.float32]
 
 

@@ -18,8 +18,6 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.search import ClassIndex
 
-__all__ = ["PerClassClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class PerClassClassifier(MetricClassifier):

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
 
-__all__ = ["sum_closeness", "vote"]
-
 
 def vote(labels_of_neighbors: Indices, n_classes: int) -> tuple[Indices, NDArray[np.float64]]:
     """Majority of the k nearest; on a tie, k shrinks by one until the tie breaks.

@@ -20,8 +20,6 @@ from samewise.scores.verification import Criterion, choose_threshold, roc, verif
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_members
 
-__all__ = ["Verifier"]
-
 _BLOCK_BYTES = 64 * 2**20
 
 

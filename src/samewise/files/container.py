@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files.writing import write_atomically
 
-__all__ = ["Content", "parse", "read", "write"]
-
 FORMAT = 1
 _MAGIC = b"samewise\x1a\n"
 _PREFIX = struct.Struct("<Q32s")

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["FLOATS", "Saved", "State"]
-
 FLOATS = ("float32", "float64")
 MOST = 2**53
 """The largest counter: up to here a float64, as a learning curve holds them, counts exactly."""

@@ -15,8 +15,6 @@ from samewise.exceptions import InvalidInputError
 from samewise.files import container
 from samewise.files.state import Saved, State
 
-__all__ = ["Storable", "made", "refuse_callables", "restored", "stored"]
-
 
 class Storable:
     """Something that a file can hold.

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["write_atomically"]
-
 
 def write_atomically(path: str | os.PathLike[str], chunks: Iterable[Any]) -> None:
     """Write chunks of bytes to a temporary file beside the path, then move it there.

@@ -24,8 +24,6 @@ from samewise.filtering.sparse_store import Rows
 from samewise.kernels import sparse_rows
 from samewise.learners.online.online_learner import OnlineLearner
 
-__all__ = ["AdaptiveFilter", "Arrival"]
-
 
 @dataclass(frozen=True)
 class Arrival:

@@ -13,8 +13,6 @@ from samewise.filtering.document_similarity import DocumentSimilarity
 from samewise.filtering.packed_state import packed, unpacked_names
 from samewise.filtering.sparse_store import Rows, stacked
 
-__all__ = ["AssignedDocuments", "assigned_state", "restore_assigned"]
-
 _NOBODY, _FORGOTTEN = -1, -2
 
 

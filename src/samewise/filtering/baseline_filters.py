@@ -13,8 +13,6 @@ from samewise.filtering.packed_state import packed, unpacked_names
 from samewise.filtering.sparse_store import Rows, stacked
 from samewise.filtering.supervised_filter import SupervisedFilter
 
-__all__ = ["NearestFilter", "PAUMFilter", "PerceptronFilter"]
-
 _CHUNK = 256
 
 

@@ -15,8 +15,6 @@ from samewise.filtering.document_filter import BLOCK, Decision, unpacked_documen
 from samewise.filtering.filter_parameters import COUNT, SHARE, parameter
 from samewise.filtering.sparse_store import Rows
 
-__all__ = ["BatchTopicFilter"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BatchTopicFilter(AdaptiveFilter):

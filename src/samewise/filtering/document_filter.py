@@ -28,8 +28,6 @@ from samewise.filtering.topics import Topic
 from samewise.forms import Form
 from samewise.learners.online.online_learner import OnlineLearner
 
-__all__ = ["Decision", "Filter", "Judge", "load"]
-
 BLOCK = 512
 """Documents that are looked at together; the decisions do not depend on it."""
 

@@ -25,8 +25,6 @@ from samewise.learners.online.pair_learner import PairLearner
 from samewise.learners.online.triplet_learner import TripletLearner
 from samewise.supervision import Pairs, Triplets
 
-__all__ = ["DocumentSimilarity", "check_metric", "compare_by", "teach"]
-
 # What rounding may add to a value of at most 1.
 _SLACK = 1e-6
 # A learner's matrix has the square of this many entries.

@@ -14,8 +14,6 @@ from typing import IO, Any
 
 from samewise.exceptions import FileFormatError, InvalidInputError
 
-__all__ = ["Document", "Documents", "Judgments"]
-
 
 @dataclass(frozen=True)
 class Document:

@@ -8,8 +8,6 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval
 
-__all__ = ["COUNT", "FINITE", "SHARE", "parameter"]
-
 COUNT = Interval(Integral, 1, None, closed="left")
 FINITE = Interval(Real, None, None, closed="neither")
 SHARE = Interval(Real, 0, 1, closed="both")

@@ -12,8 +12,6 @@ from samewise.filtering.document_filter import Decision
 from samewise.filtering.documents import Judgments
 from samewise.scores import FilteringScores, FilteringTally
 
-__all__ = ["FilterReport"]
-
 
 class FilterReport:
     """Counts of what a filter did, and where there are judgments, scores along the stream.

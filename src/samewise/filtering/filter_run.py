@@ -19,8 +19,6 @@ from samewise.filtering.journal import Journal, as_json
 from samewise.filtering.sparse_store import Rows
 from samewise.filtering.text_vectors import TextVectors
 
-__all__ = ["FilterRun", "decision_entry", "filter_stream"]
-
 
 class FilterRun:
     """A filter and its stream, kept in a directory so that a killed run goes on.

@@ -27,8 +27,6 @@ from typing import Any
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.filtering.document_filter import Filter
 
-__all__ = ["Journal", "as_json"]
-
 
 class Journal:
     """The files of a directory, appended to line by line."""

@@ -14,8 +14,6 @@ from samewise.files.container import parse
 from samewise.files.state import Saved, State
 from samewise.filtering.sparse_store import Rows, stacked
 
-__all__ = ["keyed_state", "packed", "restored_keyed", "unpacked_names"]
-
 
 def packed(values: Iterable[Any]) -> NDArray[np.uint8]:
     """A list of JSON values as bytes: a long one would not fit into the header of a file."""

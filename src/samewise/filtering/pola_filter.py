@@ -21,8 +21,6 @@ from samewise.kernels import sparse_rows
 from samewise.kernels.steps import Step
 from samewise.learners.online.pair_learner import LEAST_B
 
-__all__ = ["PolaFilter"]
-
 _MOST_FEATURES = 16_384
 
 

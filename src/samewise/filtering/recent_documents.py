@@ -11,8 +11,6 @@ from samewise.files.state import Saved, State
 from samewise.filtering.packed_state import packed, unpacked_names
 from samewise.filtering.sparse_store import Rows, stacked
 
-__all__ = ["RecentDocuments"]
-
 _Block: TypeAlias = tuple[int, Sequence[str], Rows]
 
 

@@ -14,8 +14,6 @@ from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.kernels import sparse_rows
 
-__all__ = ["Rows", "as_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:

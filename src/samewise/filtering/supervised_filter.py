@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from samewise.filtering.document_filter import Decision, Filter, Judge
 from samewise.filtering.sparse_store import Rows
 
-__all__ = ["SupervisedFilter"]
-
 
 class SupervisedFilter(Filter, storable=False):
     """A filter that takes feedback for every document and topic, and learns from all of it.

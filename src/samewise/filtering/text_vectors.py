@@ -21,8 +21,6 @@ from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
 from samewise.filtering.sparse_store import Rows, as_rows
 
-__all__ = ["GivenVectors", "TextVectors", "checked_texts"]
-
 _WORD = re.compile(r"\w\w+")
 # Words whose column is remembered; an endless stream has ever new ones, so the table starts anew.
 _MOST_WORDS = 2**20

@@ -14,8 +14,6 @@ from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival
 from samewise.filtering.document_filter import Decision
 from samewise.filtering.filter_parameters import COUNT, FINITE, SHARE, parameter
 
-__all__ = ["TopicFilter"]
-
 
 @dataclass(eq=False, repr=False)
 class TopicFilter(AdaptiveFilter):

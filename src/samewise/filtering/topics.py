@@ -15,8 +15,6 @@ from xml.parsers import expat
 from samewise.exceptions import FileFormatError
 from samewise.filtering.documents import objects
 
-__all__ = ["Topic", "read_topics"]
-
 _FIELDS = {
     "title": "title",
     "desc": "description",

@@ -7,8 +7,6 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
-__all__ = ["Frozen", "freeze"]
-
 Part = TypeVar("Part")
 
 

@@ -20,8 +20,6 @@ from samewise.forms.low_rank import LowRankBilinear, leading_factors
 from samewise.kernels import normalizers
 from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
 
-__all__ = ["Bilinear", "NormalizedBilinear"]
-
 Normalizer = Callable[[Matrix, Matrix], Array]
 # A callable normalizer only speaks all against all: of a square this wide the diagonal is used.
 _SQUARE = 32

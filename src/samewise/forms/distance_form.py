@@ -11,8 +11,6 @@ from samewise._typing import Array, Matrix
 from samewise.forms.form import MAX_BYTES, Form, unchanged
 from samewise.kernels.pairwise import squared_distances, squared_norms
 
-__all__ = ["DistanceForm", "EuclideanForm"]
-
 
 class DistanceForm(Form, storable=False):
     """A distance, whose values are computed as squares.

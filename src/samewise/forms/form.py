@@ -20,8 +20,6 @@ from samewise.kernels.pairwise import row_slices
 if TYPE_CHECKING:
     from samewise.forms.distance_form import EuclideanForm
 
-__all__ = ["MAX_BYTES", "Form"]
-
 MAX_BYTES = 4 * 2**30
 _BLOCK_BYTES = 64 * 2**20
 # Row by row nothing is shared between rows, so blocks are small enough for the cache.

@@ -18,8 +18,6 @@ from samewise.forms._input_checks import (
 from samewise.forms.form import Form
 from samewise.kernels.pairwise import row_dots, squared_norms, times
 
-__all__ = ["GeneralizedCosine"]
-
 # ‖Lx‖ up to this part of ‖L‖‖x‖ is what rounding leaves of a vector that A maps to zero.
 _ZERO = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
 

@@ -19,8 +19,6 @@ from samewise.forms._input_checks import check_columns, check_matrix, check_rows
 from samewise.forms.distance_form import EuclideanForm
 from samewise.kernels.pairwise import row_slices, squared_norms
 
-__all__ = ["KernelMahalanobis"]
-
 _BLOCK_BYTES = 16 * 2**20
 
 

@@ -15,8 +15,6 @@ from samewise.forms._input_checks import check_matrix
 from samewise.forms.form import MAX_BYTES, Form
 from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
 
-__all__ = ["LowRankBilinear", "leading_factors"]
-
 # Every block of pairs reads both factors, so blocks are much longer than the factors are wide.
 _PAIR_BYTES = 32 * 2**20
 

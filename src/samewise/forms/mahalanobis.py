@@ -22,8 +22,6 @@ from samewise.forms.distance_form import EuclideanForm
 from samewise.kernels import psd
 from samewise.kernels.pairwise import difference, squared_norms, times
 
-__all__ = ["Mahalanobis"]
-
 
 class Mahalanobis(EuclideanForm):
     """A Mahalanobis distance √((x − x')ᵀ M (x − x')), M = LᵀL ⪰ 0.

@@ -17,8 +17,6 @@ from samewise.forms.distance_form import DistanceForm
 from samewise.forms.mahalanobis import Mahalanobis
 from samewise.kernels.pairwise import dense, row_slices
 
-__all__ = ["MultiMetric", "members_of", "nearest_centers"]
-
 _BLOCK_BYTES = 64 * 2**20
 
 

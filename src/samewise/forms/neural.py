@@ -14,8 +14,6 @@ from samewise.forms._input_checks import check_finite, check_matrix, frozen
 from samewise.forms.form import Form
 from samewise.kernels.pairwise import row_slices, times
 
-__all__ = ["NeuralSimilarity"]
-
 # Every unit goes over a block once, so blocks are small enough for the cache.
 _BLOCK_BYTES = 2**19
 

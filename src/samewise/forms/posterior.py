@@ -14,8 +14,6 @@ from samewise.forms._input_checks import check_matrix, check_square
 from samewise.forms.form import Form
 from samewise.kernels.pairwise import row_dots, times
 
-__all__ = ["PosteriorSimilarity"]
-
 
 class PosteriorSimilarity(Form):
     """The similarity s(q, x) = p(q)ᵀS p(x) by class probabilities p(x) = softmax(Wx + b).

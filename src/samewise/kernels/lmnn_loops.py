@@ -17,19 +17,6 @@ from numpy.typing import NDArray
 from samewise._typing import Array, Indices
 from samewise.kernels.rank_one import FAST
 
-__all__ = [
-    "PairList",
-    "Queries",
-    "Reach",
-    "SearchedPoints",
-    "SearchedRows",
-    "impostor_pairs",
-    "nearest",
-    "pull",
-    "push",
-    "reaches",
-]
-
 # Columns compared at once before anyone looks which of them it was.
 _CHUNK = 64
 # Columns of a distance between two looks whether it is too far already.

@@ -22,18 +22,6 @@ from numpy.typing import NDArray
 from samewise._typing import Array
 from samewise.kernels.rank_one import FAST
 
-__all__ = [
-    "CHUNK",
-    "WIDTH",
-    "Rows",
-    "Screen",
-    "insert",
-    "product",
-    "screen",
-    "screened",
-    "whitened",
-]
-
 CHUNK = 12
 """Coordinates between two looks at what is still in question."""
 WIDTH = 1024

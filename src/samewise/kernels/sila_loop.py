@@ -20,16 +20,6 @@ from samewise.kernels.rank_one import FAST
 from samewise.kernels.screen import CHUNK, WIDTH, Rows, Screen, Work, insert, product, screened
 from samewise.kernels.steps import Step, step_size
 
-__all__ = [
-    "DIAGONAL",
-    "FULL",
-    "SYMMETRIC",
-    "MarginRule",
-    "ShownExamples",
-    "UpdateTrace",
-    "advance",
-]
-
 FULL, SYMMETRIC, DIAGONAL = 0, 1, 2
 
 KRYLOV = MAX_LANCZOS + 3

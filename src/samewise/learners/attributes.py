@@ -21,19 +21,6 @@ from samewise.files.state import FLOATS, Saved, State
 from samewise.files.storable import restored, stored
 from samewise.forms import Form, KernelMahalanobis
 
-__all__ = [
-    "Attribute",
-    "Count",
-    "FeatureNames",
-    "Flag",
-    "FormOf",
-    "History",
-    "Labels",
-    "Number",
-    "TwoNumbers",
-    "Values",
-]
-
 LABELS = (bool, int, float, str)
 """What a label may be in a file."""
 

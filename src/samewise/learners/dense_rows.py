@@ -7,8 +7,6 @@ import scipy.sparse as sp
 from samewise._typing import Array, Matrix
 from samewise.exceptions import TooLargeError
 
-__all__ = ["dense_rows"]
-
 MOST_SPARSE = 2**27
 """The most values of a sparse matrix that is made dense."""
 

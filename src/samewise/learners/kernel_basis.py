@@ -17,8 +17,6 @@ from samewise.forms import KernelMahalanobis
 from samewise.learners.learner import MapLearner
 from samewise.solvers.evaluation import Matrix64
 
-__all__ = ["KernelBasis", "check_at_most_directions", "directions"]
-
 EXACT = 10_000
 """Up to so many points, all are landmarks by default."""
 

@@ -26,8 +26,6 @@ from samewise.search import Index
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_members, as_pairs, is_labeled
 
-__all__ = ["Learner", "MapLearner"]
-
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """The rows that every learner takes."""
 

@@ -13,8 +13,6 @@ from samewise.files.state import FLOATS, Saved, State
 from samewise.files.storable import refuse_callables, restored, stored
 from samewise.forms import Form
 
-__all__ = ["numbers_state", "parameters_state", "restored_numbers", "restored_parameters"]
-
 GENERATOR = "MT19937"
 """What draws the numbers of a RandomState, unless another generator was put into it."""
 

@@ -14,8 +14,6 @@ from samewise.plots._axes import axes_for, check_count, line_style, quiet_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["learning_curve", "predictive_error_curve", "rank_curve", "windows"]
-
 Floats = NDArray[np.float64]
 
 

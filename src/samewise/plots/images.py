@@ -18,8 +18,6 @@ from samewise.supervision.labeled_rows import labeled_rows
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["as_images", "check_image_shape", "neighbor_grid", "value_limits"]
-
 _RED, _GAP = "#c62828", 0.12
 """Color of what is wrong, and the room between two images of height 1."""
 _CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}

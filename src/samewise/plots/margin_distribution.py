@@ -16,8 +16,6 @@ from samewise.search import margins
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["margin_histogram"]
-
 
 def margin_histogram(
     form: Form | None,

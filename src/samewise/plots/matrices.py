@@ -15,8 +15,6 @@ from samewise.plots._axes import axes_for, line_style, quiet_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["eigenvalue_shares", "matrix_heatmap", "spectrum"]
-
 _NAMED, _LETTERS = 40, 16
 """Most features whose names fit beside a matrix, and the most letters of a name."""
 

@@ -14,8 +14,6 @@ from samewise.supervision import Pairs
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["pair_histograms"]
-
 
 def pair_histograms(
     form: Form | None,

@@ -18,8 +18,6 @@ from samewise.supervision.labeled_rows import labeled_rows
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["class_ellipses", "crowded", "projection"]
-
 _LETTERS = 150
 """As many letters as the names in a picture may have in all without hiding the examples."""
 _LETTER, _LINE = 0.019, 0.06

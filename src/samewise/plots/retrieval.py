@@ -13,8 +13,6 @@ from samewise.plots._axes import axes_for, line_style, quiet_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["precision_curves"]
-
 
 def precision_curves(
     precisions: Mapping[str, Mapping[int, float]], *, ax: Axes | None = None

@@ -17,12 +17,6 @@ from samewise.protocols.row_splits import learn_and_judge
 from samewise.protocols.trials import Trial, make_learner, try_learner
 from samewise.scores import s_test
 
-__all__ = [
-    "Choice",
-    "choose_learner",
-    "tune_learner",
-]
-
 _DISTANCES, _COSINES = ("lda", "lmnn"), ("gcosla", "sila")
 
 Watch = Callable[[str, int, int], object]

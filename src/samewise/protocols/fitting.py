@@ -26,8 +26,6 @@ from samewise.protocols.trials import make_learner
 from samewise.scores import s_test
 from samewise.supervision.labeled_rows import labeled_rows
 
-__all__ = ["fit_model"]
-
 Watch = Callable[[str], object]
 """Called with a line of text about what is done."""
 

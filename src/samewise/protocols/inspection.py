@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from samewise.forms import Form
 
-__all__ = ["Inspection", "inspect_form"]
-
 _TOLERANCE = 1e-9
 
 

@@ -23,8 +23,6 @@ from samewise.protocols.trials import Trial, make_learner, try_learner
 from samewise.scores import SignTest, s_test
 from samewise.supervision.labeled_rows import labeled_rows
 
-__all__ = ["BASELINES", "Compared", "Comparison", "compare", "compare_each"]
-
 BASELINES = ("euclidean", "cosine")
 """What every learner is compared with."""
 

@@ -18,17 +18,6 @@ from samewise.forms import Form, Mahalanobis
 from samewise.scores import balanced_error, retrieval_scores, s_test, verdict
 from samewise.supervision import Pairs
 
-__all__ = [
-    "Gain",
-    "Measured",
-    "calibrate_threshold",
-    "gain",
-    "has_both_kinds",
-    "knn_correct",
-    "measure",
-    "sampled_pairs",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Measured:

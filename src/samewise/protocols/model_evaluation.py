@@ -18,8 +18,6 @@ from samewise.protocols.measuring import Gain, Measured, gain, measure
 from samewise.protocols.row_splits import hold_out
 from samewise.supervision.labeled_rows import labeled_rows
 
-__all__ = ["ModelEvaluation", "evaluate", "rows_to_judge_by"]
-
 _PART = 0.3
 
 

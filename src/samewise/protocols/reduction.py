@@ -12,8 +12,6 @@ from samewise._typing import Array, Matrix
 from samewise.forms import Form
 from samewise.learners import ITML, LMNN, MCML, MMC, NCA, MultiMetricLMNN
 
-__all__ = ["MAX_DIRECTIONS", "Reduction", "reduction_for"]
-
 MAX_DIRECTIONS = 200
 _SLOW = (ITML, LMNN, MCML, MMC, NCA, MultiMetricLMNN)
 

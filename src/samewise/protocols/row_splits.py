@@ -11,8 +11,6 @@ from sklearn.utils import check_random_state
 from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["Parts", "held_rows", "hold_out", "learn_and_judge"]
-
 Parts = tuple[Matrix, NDArray[Any], Matrix, NDArray[Any]]
 """X, y to learn from and X, y to judge by."""
 

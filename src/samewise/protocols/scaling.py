@@ -12,8 +12,6 @@ from samewise.protocols.measuring import knn_correct
 from samewise.protocols.row_splits import learn_and_judge
 from samewise.scores import s_test
 
-__all__ = ["Scaling", "chosen_scaling", "mean_and_scale", "standardization"]
-
 Scaling = tuple[Array, Array] | None
 """Mean and scale of the columns; None leaves them alone."""
 

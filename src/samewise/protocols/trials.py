@@ -20,8 +20,6 @@ from samewise.protocols.measuring import knn_correct
 from samewise.protocols.reduction import reduction_for
 from samewise.protocols.row_splits import Parts
 
-__all__ = ["Trial", "make_learner", "try_learner"]
-
 
 @dataclass(frozen=True, eq=False)
 class Trial:

@@ -16,8 +16,6 @@ from samewise.search import Index
 from samewise.supervision import Pairs
 from samewise.supervision.gate import is_labeled
 
-__all__ = ["TunedC", "neighbor_accuracies", "tune_C"]
-
 
 @dataclass(frozen=True)
 class TunedC:

@@ -19,8 +19,6 @@ from samewise.report.drawings import Subject
 from samewise.report.page import Html, escaped, folded, image, paragraph, table
 from samewise.report.sentences import percent
 
-__all__ = ["ShownRows", "hard_cases", "most_changed"]
-
 SHOWN, NEIGHBORS, FEATURES = 6, 5, 8
 """Cases of each kind, neighbors of each case, and features of a row that are shown."""
 

@@ -23,8 +23,6 @@ from samewise.protocols.row_splits import Parts
 from samewise.report.page import Html, picture, side_by_side
 from samewise.report.sentences import percent
 
-__all__ = ["Subject", "drawings"]
-
 POINTS, PAIRS, ENTRIES, WINDOWS = 800, 5000, 100, 40
 """Most test examples in a picture, most pairs, most features of a matrix, stretches of a curve."""
 

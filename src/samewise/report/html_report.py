@@ -27,8 +27,6 @@ from samewise.report.report_options import ReportOptions
 from samewise.report.results import results, tiles, what_was_learned
 from samewise.supervision.labeled_rows import labeled_rows
 
-__all__ = ["Report", "write_report"]
-
 _BASELINES = {"Euclidean": Euclidean, "cosine": Cosine}
 """What everything that was learned is compared with."""
 _CURVE = (1, 2, 5, 10, 20, 50)

@@ -16,22 +16,6 @@ import numpy as np
 
 from samewise._typing import Array
 
-__all__ = [
-    "Html",
-    "Section",
-    "bullets",
-    "code",
-    "escaped",
-    "folded",
-    "image",
-    "page",
-    "paragraph",
-    "picture",
-    "require_matplotlib",
-    "side_by_side",
-    "table",
-]
-
 Html = NewType("Html", str)
 """Text with markup. What makes it escapes what it is given."""
 

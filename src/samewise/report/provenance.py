@@ -11,8 +11,6 @@ from samewise.forms import Form
 from samewise.report.page import Html, bullets, code, folded, paragraph, table
 from samewise.report.report_options import ReportOptions
 
-__all__ = ["provenance", "version"]
-
 
 def provenance(named: Mapping[str, Any], options: ReportOptions, seconds: float) -> list[Html]:
     """How it was measured, parameters, versions, time, and the command."""

@@ -9,8 +9,6 @@ from typing import Any
 from samewise._typing import Matrix
 from samewise.report.page import Section
 
-__all__ = ["ReportOptions"]
-
 
 @dataclass(frozen=True, eq=False)
 class ReportOptions:

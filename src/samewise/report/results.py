@@ -17,8 +17,6 @@ from samewise.report.sentences import (
     retrieval_test,
 )
 
-__all__ = ["results", "tiles", "what_was_learned"]
-
 
 def results(
     measured: Sequence[Measured],

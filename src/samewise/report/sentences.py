@@ -7,14 +7,6 @@ import math
 from samewise.protocols import Measured, gain
 from samewise.scores import SignTest, s_test
 
-__all__ = [
-    "change",
-    "gains_in_words",
-    "moved",
-    "percent",
-    "retrieval_test",
-]
-
 
 def percent(fraction: float) -> str:
     """A fraction in percent, or a dash where there is none.

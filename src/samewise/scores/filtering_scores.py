@@ -18,17 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from samewise.exceptions import InvalidInputError
 
-__all__ = [
-    "FilteringScores",
-    "FilteringTally",
-    "detection_cost",
-    "f_measure",
-    "filtering_evolution",
-    "filtering_scores",
-    "linear_utility",
-    "scaled_utility",
-]
-
 _Floats = NDArray[np.float64]
 
 

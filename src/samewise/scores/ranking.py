@@ -18,16 +18,6 @@ from samewise._typing import Array, Indices
 from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.kernels.neighbors import top_k
 
-__all__ = [
-    "RetrievalScores",
-    "average_precision",
-    "ndcg",
-    "precision_at_k",
-    "recall_at_k",
-    "reciprocal_rank",
-    "retrieval_scores",
-]
-
 _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
 

@@ -10,8 +10,6 @@ from scipy import stats
 
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["Friedman", "SignTest", "friedman", "holm", "holm_pairwise", "s_test", "verdict"]
-
 
 @dataclass(frozen=True, eq=False)
 class Friedman:

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["Criterion", "Roc", "balanced_error", "choose_threshold", "roc", "verification_error"]
-
 Criterion = Literal["accuracy", "balanced_accuracy", "f_beta", "far", "frr"]
 
 _Floats = NDArray[np.float64]

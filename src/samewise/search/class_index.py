@@ -11,8 +11,6 @@ from samewise.search.distance_search import BLOCK_BYTES, DistanceSearch, embeddi
 from samewise.search.grouped_search import GroupedSearch
 from samewise.search.row_checks import checked_rows
 
-__all__ = ["ClassIndex"]
-
 
 class ClassIndex:
     """Stored, labelled rows that can be asked for the k closest members of each class.

@@ -14,8 +14,6 @@ from samewise.search.distance_search import BLOCK_BYTES
 from samewise.search.hits import hits_and_misses
 from samewise.search.row_checks import checked_rows
 
-__all__ = ["margins"]
-
 
 def margins(
     form: Form | None, X: Matrix, y: ArrayLike, n_neighbors: int = 1, *, base: Form | None = None

@@ -20,8 +20,6 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.kernels.neighbors import at_least, first_k_per_row, kth_bound
 
-__all__ = ["BLOCK_BYTES", "DistanceSearch", "Route", "as_closeness", "embedding"]
-
 Route = Literal["auto", "tree", "blocked"]
 
 # Small enough for a block to stay in the cache while it is searched.

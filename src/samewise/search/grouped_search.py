@@ -12,8 +12,6 @@ from samewise.forms.distance_form import EuclideanForm
 from samewise.forms.multi_metric import members_of
 from samewise.search.distance_search import DistanceSearch, Route, as_closeness
 
-__all__ = ["GroupedSearch"]
-
 
 class GroupedSearch:
     """Nearest rows of X by the distance of each row's group; ties by the smaller index."""

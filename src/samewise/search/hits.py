@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from samewise._typing import Array, Indices
 from samewise.kernels.neighbors import top_k
 
-__all__ = ["Blocks", "hits_and_misses"]
-
 Blocks = Callable[[Indices, Indices], Iterator[tuple[slice, Array]]]
 """blocks(asked, order): closeness of rows `asked` to rows `order`, as `Form.blocks` gives it."""
 

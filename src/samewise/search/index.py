@@ -12,8 +12,6 @@ from samewise.search.distance_search import BLOCK_BYTES, DistanceSearch, Route, 
 from samewise.search.grouped_search import GroupedSearch
 from samewise.search.row_checks import checked_rows
 
-__all__ = ["Index"]
-
 
 class Index:
     """Stored rows that can be asked for the k closest to a query, exactly.

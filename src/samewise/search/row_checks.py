@@ -8,8 +8,6 @@ from sklearn.utils.validation import check_array
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["checked_rows"]
-
 
 def checked_rows(X: Matrix, n_features: int | None, name: str) -> Matrix:
     """X as finite float rows, dense or CSR, with the wanted number of features."""

@@ -8,8 +8,6 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LossAndGradient", "Matrix64", "Objective"]
-
 Matrix64 = NDArray[np.float64]
 
 

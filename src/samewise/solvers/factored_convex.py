@@ -11,8 +11,6 @@ import numpy as np
 from samewise.solvers.evaluation import LossAndGradient, Matrix64, Objective
 from samewise.solvers.lbfgs import LBFGS
 
-__all__ = ["ConvexObjective", "ProvenSolution", "solve"]
-
 LOOK = 10
 """Iterations between two proofs."""
 

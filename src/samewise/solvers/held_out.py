@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["HeldOut"]
-
 EVERY, PATIENCE = 5, 3
 """Iterations between two looks at the held-out error; looks without a new best before the end."""
 

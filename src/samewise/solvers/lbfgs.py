@@ -9,8 +9,6 @@ import numpy as np
 
 from samewise.solvers.evaluation import LossAndGradient, Matrix64, Objective
 
-__all__ = ["LBFGS"]
-
 MEMORY = 10
 DECREASE, SLOPE = 1e-4, 0.9
 TRIALS = 20

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from samewise.engine.progress import Progress
 from samewise.solvers.held_out import EVERY, HeldOut
 
-__all__ = ["Callback", "RunLog"]
-
 Callback = Callable[[dict[str, Any]], object] | None
 
 

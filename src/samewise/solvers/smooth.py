@@ -12,8 +12,6 @@ from scipy.optimize import OptimizeResult, minimize
 from samewise._typing import Array
 from samewise.solvers.evaluation import LossAndGradient, Objective
 
-__all__ = ["minimize_smooth"]
-
 Vector = NDArray[np.float64]
 
 

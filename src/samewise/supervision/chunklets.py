@@ -13,8 +13,6 @@ from samewise._typing import Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.supervision.containers import Pairs
 
-__all__ = ["checked_chunklets", "draw_chunklets", "linked_chunklets"]
-
 
 def checked_chunklets(chunklets: ArrayLike, n: int) -> Indices:
     """The chunklet of each of n points as given: a number from 0, or −1 for none."""

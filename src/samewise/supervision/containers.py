@@ -22,8 +22,6 @@ from samewise.supervision.supervision_checks import (
     read_only,
 )
 
-__all__ = ["Pairs", "Triplets"]
-
 
 class _RowNumbers:
     """Row numbers into a matrix, and what goes with each: pairs or triplets."""

@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_array
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 
-__all__ = ["labeled_rows"]
-
 
 def labeled_rows(
     X: Any, y: ArrayLike, names: tuple[str, str] = ("X", "y")

@@ -24,8 +24,6 @@ from samewise.solvers.run_log import Callback, RunLog
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_pairs, is_labeled
 
-__all__ = ["COUNT", "FRACTION", "RAN", "RUN", "Batch", "BatchLearner"]
-
 COUNT = Interval(Integral, 1, None, closed="left")
 FRACTION = Interval(Real, 0, 1, closed="neither")
 

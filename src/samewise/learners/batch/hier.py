@@ -23,8 +23,6 @@ from samewise.learners.attributes import Attribute, Count, FormOf, Labels
 from samewise.learners.batch.batch_learner import Batch
 from samewise.learners.neighbors.class_checks import numbered
 
-__all__ = ["HIER", "class_similarity"]
-
 
 @dataclass(eq=False, repr=False)
 class HIER(Batch):

@@ -37,8 +37,6 @@ from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
 from samewise.supervision.sampling import row_keys
 
-__all__ = ["ITML"]
-
 Vector = NDArray[np.float64]
 
 SAMPLE = 1000

@@ -27,8 +27,6 @@ from samewise.solvers.evaluation import LossAndGradient, Matrix64
 from samewise.solvers.factored_convex import ProvenSolution, solve
 from samewise.solvers.workers import workers
 
-__all__ = ["MCML"]
-
 
 @dataclass(eq=False, repr=False)
 class MCML(BatchLearner):

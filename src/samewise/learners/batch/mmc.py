@@ -35,8 +35,6 @@ from samewise.solvers.factored_convex import ProvenSolution, solve
 from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
 
-__all__ = ["MMC"]
-
 Vector = NDArray[np.float64]
 
 LEAST = 1e-150

@@ -41,8 +41,6 @@ from samewise.solvers.lbfgs import LBFGS
 from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import workers
 
-__all__ = ["NCA"]
-
 PATIENCE = 2
 """Iterations in a row that hardly lower the loss before the end."""
 

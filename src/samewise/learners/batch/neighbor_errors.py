@@ -9,8 +9,6 @@ from samewise.learners.batch.points_by_class import nearest_rows
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
-__all__ = ["NeighborErrors", "vote"]
-
 
 class NeighborErrors:
     """The part of held-out points whose k nearest neighbors under a map vote for another class.

@@ -13,8 +13,6 @@ from samewise._typing import Array, Indices
 from samewise.learners.dense_rows import dense_rows
 from samewise.supervision import Pairs
 
-__all__ = ["Differences"]
-
 BLOCK_BYTES = 2**17
 
 Vector = NDArray[np.float64]

@@ -32,8 +32,6 @@ from samewise.solvers.run_log import RunLog
 from samewise.solvers.smooth import minimize_smooth
 from samewise.supervision import Pairs
 
-__all__ = ["SNN"]
-
 Vector = NDArray[np.float64]
 
 BLOCK_BYTES = 2**20

@@ -24,8 +24,6 @@ from samewise.learners.batch.whitened_basis import POWERS, WhitenedBasis
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
-__all__ = ["Coordinates", "SoftNeighbors", "near_at_one", "spread_over", "starts"]
-
 BLOCK_BYTES = 2**20
 """A block of rows of p(·|i), which should stay in the cache."""
 

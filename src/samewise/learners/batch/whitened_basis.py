@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from samewise._typing import Array
 from samewise.solvers.evaluation import Matrix64
 
-__all__ = ["POWERS", "WhitenedBasis"]
-
 FLOOR = 1e-3
 """The least scatter of a direction, relative to the mean: what hardly varies is not blown up."""
 

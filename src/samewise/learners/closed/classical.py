@@ -31,8 +31,6 @@ from samewise.learners.closed.closed_form import (
 )
 from samewise.learners.learner import ROWS
 
-__all__ = ["LDA", "PCA", "Cosine", "Covariance", "Euclidean"]
-
 
 class FixedMetric(LinearMap, storable=False):
     """A metric that follows from the number of features alone."""

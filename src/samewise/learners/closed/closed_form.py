@@ -17,15 +17,6 @@ from samewise.learners.dense_rows import dense_rows
 from samewise.learners.learner import ROWS, MapLearner
 from samewise.learners.neighbors.class_checks import numbered
 
-__all__ = [
-    "LinearMap",
-    "centered",
-    "differences_within",
-    "group_sums",
-    "whitening",
-    "without_rounding",
-]
-
 MOST = 2**27
 """The most values of a d × d matrix."""
 

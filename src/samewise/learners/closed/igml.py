@@ -22,8 +22,6 @@ from samewise.learners.closed.closed_form import LinearMap, centered, group_sums
 from samewise.learners.kernel_basis import KernelBasis
 from samewise.learners.neighbors.class_checks import numbered
 
-__all__ = ["IGML", "KIGML"]
-
 _CONSTRAINTS: dict[str, list[Any]] = {
     "smoothing": [Interval(Real, 0, None, closed="neither")],
     "shrinkage": [Interval(Real, 0, 1, closed="both")],

@@ -29,8 +29,6 @@ from samewise.supervision import Pairs
 from samewise.supervision.chunklets import checked_chunklets, draw_chunklets, linked_chunklets
 from samewise.supervision.gate import as_pairs, is_labeled
 
-__all__ = ["KRCA", "RCA"]
-
 _CONSTRAINTS: dict[str, list[Any]] = {
     "n_components": [Interval(Integral, 1, None, closed="left"), None],
     "shrinkage": [Interval(Real, 0, 1, closed="both")],

@@ -11,8 +11,6 @@ from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError
 from samewise.learners.closed.closed_form import LARGEST
 
-__all__ = ["covariances"]
-
 BLOCK_BYTES = 2**17
 LEAST_ROWS = 256
 

@@ -16,8 +16,6 @@ from samewise.kernels import normalizers
 from samewise.kernels.pairwise import all_dots, row_slices
 from samewise.search.hits import hits_and_misses
 
-__all__ = ["BaseSimilarity", "refuse_zero", "rows_for"]
-
 Normalizer = str | Callable[[Matrix, Matrix], Array] | None
 BLOCK_BYTES = 8 * 2**20
 SQUARE = 32

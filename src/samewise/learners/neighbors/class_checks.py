@@ -12,8 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 
-__all__ = ["numbered", "unit", "warn_of_small_classes"]
-
 
 def numbered(y: NDArray[Any], owner: str) -> tuple[NDArray[Any], Indices]:
     """The classes, and the class number of each row.

@@ -23,8 +23,6 @@ from samewise.learners.neighbors.similarity_learner import (
     similarity,
 )
 
-__all__ = ["RBS"]
-
 
 @dataclass(eq=False, repr=False)
 class RBS(ContrastLearner):

@@ -31,8 +31,6 @@ from samewise.learners.neighbors.similarity_learner import (
 )
 from samewise.search.hits import hits_and_misses
 
-__all__ = ["Relief"]
-
 _BLOCK_BYTES = 8 * 2**20
 Matrix64 = NDArray[np.float64]
 

@@ -35,8 +35,6 @@ from samewise.learners.neighbors.class_checks import numbered, warn_of_small_cla
 from samewise.learners.neighbors.similarity_learner import SimilarityLearner, similarity
 from samewise.learners.neighbors.voted_perceptron import VotedRun
 
-__all__ = ["SiLA"]
-
 STRUCTURES = {"full": kernel.FULL, "symmetric": kernel.SYMMETRIC, "diagonal": kernel.DIAGONAL}
 BLOCK = 256
 """Examples between two looks at averages, progress and Ctrl-C."""

@@ -22,15 +22,6 @@ from samewise.learners.neighbors.base_similarity import BaseSimilarity, Normaliz
 from samewise.learners.neighbors.class_checks import numbered
 from samewise.search import margins
 
-__all__ = [
-    "ConditionalMap",
-    "ContrastLearner",
-    "Contrasts",
-    "SimilarityLearner",
-    "nearest_psd",
-    "similarity",
-]
-
 
 class SimilarityLearner(Learner, storable=False):
     """A learner of xᵀAx'/N(x, x') from each example's targets and impostors."""

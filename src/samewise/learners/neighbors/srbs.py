@@ -31,8 +31,6 @@ from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.run_log import RunLog
 from samewise.solvers.smooth import minimize_smooth
 
-__all__ = ["SRBS", "MarginCost"]
-
 _BLOCK_BYTES = 4 * 2**20
 
 

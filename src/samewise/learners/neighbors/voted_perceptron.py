@@ -15,8 +15,6 @@ from samewise.engine.history import History
 from samewise.engine.stores import Full
 from samewise.files.state import Saved, State
 
-__all__ = ["Voted", "VotedRun"]
-
 
 class Voted(Average):
     """Averages as the voted perceptron counts: a hypothesis starts with one vote.
