@@ -1,146 +1,160 @@
-"""The loop of gCosLA: a generalized cosine and a threshold on it."""
+"""Steps of gCosLA: a generalized cosine and a threshold on it."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from samewise._typing import Array
-from samewise.engine.averaging import RankOnes, Spec
+from samewise.engine.averaging import RankOnes
 from samewise.engine.directions import Directions
-from samewise.engine.online import Online
-from samewise.engine.policy import Policy, Trace
+from samewise.engine.mover import Correction, Trace
+from samewise.engine.policy import Cone, Psd, restored_psd
 from samewise.engine.stores import Symmetric
 from samewise.files.state import Saved, State
 from samewise.kernels import cone
 from samewise.kernels import gcosla_loop as gcosla
-from samewise.kernels.steps import pa
-from samewise.supervision import Pairs
 
 BLOCK = 64
 
 
-class Cosine(Online):
+@dataclass
+class CosineMover:
     """The state (A, b) of a generalized cosine xᵀAx'/√(xᵀAx · x'ᵀAx') and how it moves.
+
+    The constraint of a pair is frozen at the current matrix, so there is no other path than the
+    compiled one. Directions have the members of the pairs as left and right, y as offset and the
+    margin γ as target.
 
     Parameters
     ----------
-    A : array of shape (d, d)
-        Symmetric, float64.
-    gamma, beta : float
-        The margin wanted of the cosine, and the one a step establishes.
+    store : Symmetric
+        A, float64.
+    margin, step_margin : float
+        γ and β: the margin wanted of the cosine, and the one a step establishes.
     printed : bool
         The step as the thesis prints it.
-    psd : "each", "end" or int
-    average : str or tuple
+    psd : {"each", "end"} or int, default="each"
+        When A ⪰ 0 is restored.
+    b : float, default=0.0
+        The threshold.
+    since : int, default=0
+        Updates since the last projection, where psd is a number.
+    cone : Cone, optional
+        Where psd="each" stands.
     """
 
-    def __init__(
-        self, A: Array, gamma: float, beta: float, *, printed: bool, psd: Policy, average: Spec
-    ) -> None:
-        super().__init__(
-            Symmetric(A),
-            0.0,
-            pa(),
-            psd=psd,
-            least_b=-1.0 + gamma,
-            average=average,
-            tolerance=0.0,
-            path="auto",
-        )
-        self.gamma, self.beta, self.printed = gamma, beta, printed
+    store: Symmetric
+    margin: float
+    step_margin: float
+    printed: bool
+    psd: Psd = "each"
+    b: float = 0.0
+    since: int = 0
+    cone: Cone = field(default_factory=Cone)
 
-    def members(self, pairs: Pairs) -> Directions:
-        """The pairs as the loop takes them."""
-        y = pairs.y.astype(np.float64)
-        weight = np.ones(len(y)) if pairs.sample_weight is None else pairs.sample_weight
-        left, right = pairs.X[pairs.left], pairs.X[pairs.right]
-        return Directions(left, right, -y, y, np.full(len(y), self.gamma), weight)
+    @property
+    def least_b(self) -> float:
+        """The smallest admissible threshold."""
+        return -1.0 + self.margin
 
-    def _path(self, directions: Directions) -> str:
-        return "cosine"
-
-    def _block_rows(self, path: str, directions: Directions) -> int:
-        return BLOCK
-
-    def _advance(self, path: str, block: Directions) -> Trace:
-        assert isinstance(self.store, Symmetric)
-        block = block.dense(np.float64)
+    def advance(self, directions: Directions, start: int, keep: bool) -> Trace:
+        """Move by the next block of the directions, from `start` on."""
+        block = directions.rows(start, start + BLOCK).dense(np.float64)
         n, d = block.right.shape
-        project = self.psd == "each"
-        if project and self.cone.P is None:
-            # A typical μ is not known yet; a step takes about the size of A's entries.
-            self.cone.invert(self.store, np.array([float(np.diagonal(self.store.lower).mean())]))
         trace = Trace.empty(n, d)
-        c, Z = np.zeros(n), np.concatenate([block.left, block.right])
-        plus, minus = np.zeros((2, n, d))
-        P: Any = self.cone.P if project else np.empty((0, 0))
-        trace.done, trace.b, searches, effort, open_ = gcosla.recursion(
+        c, plus, minus = np.zeros(n), *np.zeros((2, n, d))
+        Z = np.concatenate([block.left, block.right])
+        tiny = gcosla.TINY * float(np.abs(np.diagonal(self.store.lower)).max())
+        trace.done, trace.b, searches, effort, unfinished = gcosla.recursion(
             gcosla.scores(self.store.lower, block.left, block.right),
             Z @ Z.T,
             Z,
-            P,
-            self.cone.mu0,
-            block.offset,
-            np.ascontiguousarray(block.weight),
-            (self.gamma, self.beta),
-            self.printed,
-            float(np.abs(np.diagonal(self.store.lower)).max()),
+            self._inverse(d),
+            (block.offset, np.ascontiguousarray(block.weight)),
+            (self.margin, self.step_margin, self.printed, tiny),
             self.b,
-            project,
-            self._until_projection(),
-            trace.tau,
-            c,
-            trace.violation,
-            trace.threshold,
-            plus,
-            minus,
-            trace.mu,
-            trace.U,
-            np.empty((cone.MAX_LANCZOS + 3, d)),
+            self.psd - self.since if isinstance(self.psd, int) else -1,
+            (*trace.moved, c, plus, minus),
+            (trace.mu, trace.U),
         )
+        self.b = trace.b
         done = slice(0, trace.done)
         self.store.add(plus[done], plus[done], c[done])
         self.store.add(minus[done], minus[done], -c[done])
-        if open_:
-            last = trace.done - 1
-            self.store.add(trace.U[:last], trace.U[:last], trace.mu[:last])
-            values, vectors = eigh(self.store.matrix, subset_by_index=[0, 0])
-            trace.mu[last], trace.U[last] = max(-values[0], 0.0), vectors[:, 0]
-            self.store.add(
-                trace.U[last : last + 1], trace.U[last : last + 1], trace.mu[last : last + 1]
-            )
-            self.cone.invert(self.store, np.empty(0))
-        else:
-            self.store.add(trace.U[done], trace.U[done], trace.mu[done])
-        if project:
+        self._raise(trace, unfinished)
+        if self.psd == "each":
             projected = np.flatnonzero(trace.mu[done] > 0)
             self.cone.follow(self.store, trace, projected, searches, effort)
-        rows = np.flatnonzero(trace.tau[done])
-        each = np.arange(len(rows))
-        trace.terms = [
-            RankOnes(plus[rows], plus[rows], c[rows], each),
-            RankOnes(minus[rows], minus[rows], -c[rows], each),
-            RankOnes(trace.U[rows], trace.U[rows], trace.mu[rows], each),
-        ]
+        elif isinstance(self.psd, int):
+            self.since += len(trace.updates)
+            if self.since == self.psd:
+                self.since, trace.settle = 0, self._project
+        if keep:
+            rows = trace.updates
+            signed = ((plus, c), (minus, -c), (trace.U, trace.mu))
+            each = np.arange(len(rows))
+            trace.terms = [RankOnes(V[rows], V[rows], a[rows], each) for V, a in signed]
         return trace
+
+    def _inverse(self, d: int) -> cone.Inverse:
+        """What keeps A ⪰ 0 at each step; empty where nothing does."""
+        if self.psd != "each":
+            return np.empty((0, 0)), 0.0, np.empty((0, d))
+        if self.cone.P is None:
+            # A typical μ is not known yet; a step takes about the size of A's entries.
+            self.cone.invert(self.store, np.array([float(np.diagonal(self.store.lower).mean())]))
+        return self.cone.inverse(d)
+
+    def _raise(self, trace: Trace, unfinished: bool) -> None:
+        """A += Σ μ_i u_i u_iᵀ; the last pair's eigenpair is found here where the search failed."""
+        mu, U = trace.mu[: trace.done], trace.U[: trace.done]
+        if not unfinished:
+            self.store.add(U, U, mu)
+            return
+        self.store.add(U[:-1], U[:-1], mu[:-1])
+        values, vectors = eigh(self.store.matrix, subset_by_index=[0, 0])
+        mu[-1], U[-1] = max(-values[0], 0.0), vectors[:, 0]
+        self.store.add(U[-1:], U[-1:], mu[-1:])
+        self.cone.invert(self.store, np.empty(0))
+
+    def _project(self) -> Correction:
+        """A ⪰ 0, now."""
+        correction = self.store.project()
+        before, self.b = self.b, max(self.b, self.least_b)
+        return self.b - before, *correction
 
     def state(self) -> State:
         """All that the next pair meets."""
-        state = super().state()
-        state.values.update(
-            gamma=float(self.gamma), beta=float(self.beta), printed=bool(self.printed)
-        )
-        return state
+        values = {
+            "margin": float(self.margin),
+            "step_margin": float(self.step_margin),
+            "printed": self.printed,
+            "psd": self.psd,
+            "b": float(self.b),
+            "since": self.since,
+        }
+        state = State(values=values).add("store", self.store.state())
+        return state.add("cone", self.cone.state())
 
     @classmethod
-    def restore(cls, saved: Saved, kind: Any) -> Self:
-        """The loop of that state."""
-        online = super().restore(saved, kind)
-        online.gamma, online.beta = saved.positive("gamma"), saved.number("beta", least=-2.0)
-        online.printed = saved.flag("printed")
-        saved.check(online.gamma < 1, "gamma must be less than 1")
-        saved.check(online.store.dtype == np.float64, "the matrix must be of float64")
-        return online
+    def restore(cls, saved: Saved) -> CosineMover:
+        """The mover of that state."""
+        store = Symmetric.restore(saved.part("store"))
+        saved.check(store.dtype == np.float64, "the matrix must be of float64")
+        margin, step_margin = saved.positive("margin"), saved.number("step_margin", least=-2.0)
+        saved.check(margin < 1, "margin must be less than 1")
+        psd = restored_psd(saved)
+        return cls(
+            store,
+            margin,
+            step_margin,
+            saved.flag("printed"),
+            psd,
+            saved.number("b", least=-1.0),
+            saved.count("since", most=psd - 1 if isinstance(psd, int) else 0),
+            Cone.restore(saved.part("cone"), store.shape[0]),
+        )

@@ -22,6 +22,7 @@ from samewise.kernels.rank_one import (
     gather_sparse_differences,
     gather_triplets,
 )
+from samewise.kernels.steps import Wanted
 from samewise.supervision import Pairs, Triplets
 
 
@@ -48,6 +49,11 @@ class Directions:
         return len(self.sign)
 
     @property
+    def wanted(self) -> Wanted:
+        """What compiled loops take beside the vectors."""
+        return self.sign, self.offset, self.target, self.weight
+
+    @property
     def symmetric(self) -> bool:
         """Whether left and right vectors are the same."""
         return self.left is self.right
@@ -62,15 +68,13 @@ class Directions:
         part = slice(start, stop)
         right = self.right[part]
         left = right if self.symmetric else self.left[part]
-        return Directions(
-            left, right, self.sign[part], self.offset[part], self.target[part], self.weight[part]
-        )
+        return Directions(left, right, *(values[part] for values in self.wanted))
 
     def dense(self, dtype: DTypeLike) -> Directions:
         """The same with vectors in C-ordered arrays of the given type."""
         right = _dense(self.right, dtype)
         left = right if self.symmetric else _dense(self.left, dtype)
-        return Directions(left, right, self.sign, self.offset, self.target, self.weight)
+        return Directions(left, right, *self.wanted)
 
     def within(self, left: Array, right: Array) -> Directions:
         """The same in coordinates: vectors multiplied by the columns of `left` and `right`."""

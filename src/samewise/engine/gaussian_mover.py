@@ -1,11 +1,12 @@
 """A matrix with uncertainty: a Gaussian over matrices, its mean W and its covariance.
 
-Both kinds stand where a store stands, and their matrix is the mean. They move themselves: a step
-depends on the covariance, which shrinks with every update.
+A step depends on the covariance, which shrinks with every update. There is no threshold, and
+nothing is projected.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,31 +16,43 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Matrix
-from samewise.engine.averaging import RankOnes, Spec
+from samewise.engine.averaging import RankOnes
 from samewise.engine.directions import Directions
-from samewise.engine.online import Online
-from samewise.engine.policy import Trace
+from samewise.engine.mover import PATHS, Trace
 from samewise.engine.stores import Full, Symmetric, csr_parts
 from samewise.files.state import Saved, State
 from samewise.kernels import gaussian_loops as gaussian
 from samewise.kernels import psd
 from samewise.kernels.pairwise import row_dots, times
-from samewise.kernels.steps import ROUNDING, pa2
+from samewise.kernels.steps import ROUNDING
 
 
 class Gaussian(ABC):
-    """What both have in common: the mean W as a store, and r, the variance of an example."""
+    """A mover with uncertainty.
 
+    Parameters
+    ----------
+    W : array of shape (m, n)
+        The mean to start from.
+    r : float
+        The variance of an example: the larger, the smaller the steps.
+    path : {"auto", "compiled", "blocked", "plain"}, default="auto"
+        How the arithmetic is done. All take the same steps.
+    """
+
+    b = 0.0
+    least_b = -math.inf
     r: float
-    array: Array
+    path: str
+
+    @property
+    @abstractmethod
+    def store(self) -> Full:
+        """The mean W."""
 
     @abstractmethod
-    def path(self, wanted: str, directions: Directions) -> str:
-        """The path to take."""
-
-    @abstractmethod
-    def advance(self, path: str, block: Directions, keep: bool) -> Trace:
-        """Go through a block; with `keep`, the trace knows what was added to W."""
+    def advance(self, directions: Directions, start: int, keep: bool) -> Trace:
+        """Move by the next block of the directions, from `start` on."""
 
     @abstractmethod
     def variance(self, Q: Matrix, P: Matrix) -> Array:
@@ -47,30 +60,7 @@ class Gaussian(ABC):
 
     @abstractmethod
     def noise(self, rng: np.random.RandomState) -> Array:
-        """What to add to the mean for a matrix drawn from the Gaussian."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the entries."""
-        return self.array.dtype
-
-    @property
-    def matrix(self) -> Array:
-        """W, as a new array."""
-        return np.array(self.array, order="C")
-
-    def zeros_like(self) -> Full:
-        """A zero matrix, for averages of W."""
-        return Full(np.zeros(self.array.shape, self.dtype))
-
-    def copy(self) -> Full:
-        """W in an array of its own."""
-        return Full(self.array)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(m, n)."""
-        return self.array.shape
+        """What to add to the mean for a matrix sampled from the Gaussian."""
 
     @abstractmethod
     def state(self) -> State:
@@ -88,59 +78,57 @@ class DiagonalGaussian(Gaussian):
     An example l rᵀ with violation p and s = Σ_kl (l_k r_l)² Σ_kl moves
 
         W += p / (s + r) · Σ ∘ l rᵀ,   Σ −= (Σ ∘ l rᵀ)² / (s + r).
+
+    There is no blocked path: Σ changes entry by entry.
     """
 
-    def __init__(self, W: Array, r: float) -> None:
-        self.r = r
+    def __init__(self, W: Array, r: float, path: str = "auto") -> None:
+        self.r, self.path = r, path
         # W + iΣ: one access in memory fetches both.
         self.both = np.full(W.shape, 1j, dtype=np.result_type(W.dtype, np.complex64))
-        self.array[:] = W
+        self.both.real[:] = W
 
     @property
-    def array(self) -> Array:  # type: ignore[override]
+    def store(self) -> Full:
         """W, a view."""
-        return self.both.real
+        return Full.sharing(self.both.real)
 
     @property
     def variances(self) -> Array:
         """Σ, a view."""
         return self.both.imag
 
-    def path(self, wanted: str, directions: Directions) -> str:
-        """There is no blocked form: Σ changes entry by entry."""
-        return "plain" if wanted == "plain" else "compiled"
-
-    def advance(self, path: str, block: Directions, keep: bool) -> Trace:
-        """Go through a block; with `keep`, the trace knows what was added to W."""
+    def advance(self, directions: Directions, start: int, keep: bool) -> Trace:
+        """Move by the next block of the directions, from `start` on."""
+        block = directions.rows(start)
         trace = Trace.empty(len(block))
         divisor = np.ones(len(block))
         before = self.variances.copy() if keep else None
-        written: Any = (block.target, block.weight, self.r, trace.tau, divisor, trace.violation)
-        if path == "plain":
-            self._plain(block, trace, divisor)
+        dtype = self.both.real.dtype
+        rest: Any = (block.wanted, self.r, divisor, trace.moved)
+        if self.path == "plain":
+            self._plain(block.dense(dtype), trace, divisor)
         elif block.sparse:
-            gaussian.diagonal_sparse(
-                self.both, *_both_parts(block.left, block.right, self.dtype), *written
-            )
+            left, right = (csr_parts(V, dtype) for V in (block.left, block.right))
+            gaussian.diagonal_sparse(self.both, left, right, *rest)
         else:
-            dense = block.dense(self.dtype)
-            gaussian.diagonal_dense(self.both, dense.left, dense.right, *written)
+            dense = block.dense(dtype)
+            gaussian.diagonal_dense(self.both, dense.left, dense.right, *rest)
         if before is not None:
             trace.terms = [Replay(block, trace.tau, divisor, before)]
         return trace
 
     def _plain(self, block: Directions, trace: Trace, divisor: NDArray[np.float64]) -> None:
-        dense = block.dense(self.dtype)
-        W, S = self.array, self.variances
-        for i, (q, p) in enumerate(zip(dense.left, dense.right, strict=True)):
+        W, S = self.both.real, self.variances
+        for i, (q, p) in enumerate(zip(block.left, block.right, strict=True)):
             G = np.outer(q, p)
             trace.violation[i] = loss = block.target[i] - np.sum(W * G, dtype=np.float64)
             if block.weight[i] == 0.0 or loss <= ROUNDING:
                 continue
             divisor[i] = np.sum(S * G * G, dtype=np.float64) + self.r / block.weight[i]
             trace.tau[i] = loss / divisor[i]
-            W += self.dtype.type(trace.tau[i]) * S * G
-            S *= np.maximum(1 - S * G * G / self.dtype.type(divisor[i]), gaussian.LEAST)
+            W += W.dtype.type(trace.tau[i]) * S * G
+            S *= np.maximum(1 - S * G * G / S.dtype.type(divisor[i]), gaussian.LEAST)
 
     def variance(self, Q: Matrix, P: Matrix) -> Array:
         """Σ_kl q_k² p_l² Σ_kl, all queries against all items."""
@@ -148,11 +136,13 @@ class DiagonalGaussian(Gaussian):
 
     def noise(self, rng: np.random.RandomState) -> Array:
         """√Σ ∘ N."""
-        return np.sqrt(self.variances) * rng.standard_normal(self.array.shape).astype(self.dtype)
+        S = self.variances
+        return np.sqrt(S) * rng.standard_normal(S.shape).astype(S.dtype)
 
     def state(self) -> State:
-        """W, Σ and r."""
-        return State({"W": self.array, "Sigma": self.variances}, {"r": float(self.r)})
+        """W, Σ, r and the path."""
+        values = {"r": float(self.r), "path": self.path}
+        return State({"W": self.both.real, "Sigma": self.variances}, values)
 
     @classmethod
     def restore(cls, saved: Saved) -> Self:
@@ -160,7 +150,7 @@ class DiagonalGaussian(Gaussian):
         W = saved.array("W", None, None)
         Sigma = saved.array("Sigma", *W.shape, dtypes=[W.dtype.name])
         saved.check(bool(np.all((Sigma >= 0) & (Sigma <= 1))), "Sigma must be from 0 to 1")
-        restored = cls(W, saved.positive("r"))
+        restored = cls(W, saved.positive("r"), saved.choice("path", PATHS))
         restored.variances[...] = Sigma
         return restored
 
@@ -181,9 +171,10 @@ class Replay:
         state: Any = (M.array, self.before.copy())
         left, right = self.block.left[rows], self.block.right[rows]
         if self.block.sparse:
-            gaussian.replay_sparse(*state, *_both_parts(left, right, M.dtype), *steps)
+            vectors: Any = (csr_parts(V, M.dtype) for V in (left, right))
+            gaussian.replay_sparse(*state, *vectors, *steps)
         else:
-            vectors: Any = (V.astype(M.dtype, copy=False) for V in (left, right))
+            vectors = (V.astype(M.dtype, copy=False) for V in (left, right))
             gaussian.replay_dense(*state, *vectors, *steps)
 
 
@@ -199,55 +190,64 @@ class FactoredGaussian(Gaussian):
     after the step and B += ℓ / (r + s t) · q pᵀ.
     """
 
-    def __init__(self, W: Array, r: float, on_mistakes: bool = False) -> None:
-        self.r, self.on_mistakes = r, on_mistakes
-        self.array = np.array(W, order="C")
+    def __init__(
+        self, W: Array, r: float, on_mistakes: bool = False, path: str = "auto"
+    ) -> None:
+        self.r, self.on_mistakes, self.path = r, on_mistakes, path
+        self.mean = Full(W)
         m, n = W.shape
         self.left = Symmetric(np.eye(m, dtype=W.dtype))
         self.right = Symmetric(np.eye(n, dtype=W.dtype))
 
-    def path(self, wanted: str, directions: Directions) -> str:
+    @property
+    def store(self) -> Full:
+        """The mean W."""
+        return self.mean
+
+    def _path(self, n_examples: int) -> str:
         """Blocks are worth it from about 100 dimensions on."""
-        if wanted == "plain":
-            return wanted
+        if self.path == "plain":
+            return "plain"
         if self.on_mistakes:
             return "compiled"
-        if wanted != "auto":
-            return wanted
-        small = max(self.array.shape) <= 96
-        return "compiled" if small or len(directions) < 16 else "blocked"
+        if self.path != "auto":
+            return self.path
+        small = max(self.mean.shape) <= 96
+        return "compiled" if small or n_examples < 16 else "blocked"
 
-    def advance(self, path: str, block: Directions, keep: bool) -> Trace:
-        """Go through a block; with `keep`, the trace knows what was added to W."""
-        trace = Trace.empty(len(block))
-        block = block.dense(self.dtype)
-        state: Any = (self.array, self.left.lower, self.right.lower)
-        least = gaussian.FLOOR[self.dtype]
-        given: Any = (block.left, block.right, block.target, block.weight, self.r, least)
+    def advance(self, directions: Directions, start: int, keep: bool) -> Trace:
+        """Move by the next block of the directions, from `start` on."""
+        path = self._path(len(directions))
+        # The walk through a block costs the square of its rows an example.
+        at_once = 128 if max(self.mean.shape) >= 500 else 64
+        block = directions.rows(start, start + at_once if path == "blocked" else None)
+        W = self.mean.array
+        block, trace = block.dense(W.dtype), Trace.empty(len(block))
+        state: Any = (W, self.left.lower, self.right.lower)
+        rule: Any = (block.wanted, self.r, gaussian.FLOOR[W.dtype])
         if path == "blocked":
-            block_of: Any = (*state, *given, trace.tau, trace.violation)
-            left, right = gaussian.factored_block(*block_of)
+            left, right = gaussian.factored_block(
+                state, block.left, block.right, *rule, trace.moved
+            )
             trace.terms = [_of_rank_one(left, right)]
             return trace
-        lefts, rights = (
-            np.empty((1 + self.on_mistakes, len(block), width), self.dtype)
-            for width in self.array.shape
-        )
+        terms = [np.empty((1 + self.on_mistakes, len(block), n), W.dtype) for n in W.shape]
         if path == "plain":
-            self._plain(block, trace, lefts, rights)
+            self._plain(block, trace, *terms)
         else:
-            written: Any = (self.on_mistakes, keep, trace.tau, trace.violation, lefts, rights)
-            gaussian.factored_dense(*state, *given, *written)
+            modes: Any = (self.on_mistakes, keep)
+            gaussian.factored_dense(
+                state, block.left, block.right, *rule, modes, trace.moved, *terms
+            )
         if keep:
-            rows = np.flatnonzero(trace.tau)
-            both = zip(lefts, rights, strict=True)
+            rows, both = trace.updates, zip(*terms, strict=True)
             trace.terms = [_of_rank_one(left[rows], right[rows]) for left, right in both]
         return trace
 
     def _plain(self, block: Directions, trace: Trace, lefts: Array, rights: Array) -> None:
-        W, Lambda, Omega = self.array, self.left.matrix, self.right.matrix
+        W, Lambda, Omega = self.mean.array, self.left.matrix, self.right.matrix
         m, n = W.shape
-        least = gaussian.FLOOR[self.dtype]
+        least = gaussian.FLOOR[W.dtype]
         for i, (q, p) in enumerate(zip(block.left, block.right, strict=True)):
             score = float(q @ W @ p)
             trace.violation[i] = loss = block.target[i] - score
@@ -269,8 +269,8 @@ class FactoredGaussian(Gaussian):
                 lefts[:, i] = a, -down_right * (W @ p)
                 rights[:, i] = g * c - down_left * (q @ W), c
             W += lefts[:, i].T @ rights[:, i]
-            Lambda -= self.dtype.type(down_left) * np.outer(a, a)
-            Omega -= self.dtype.type(down_right) * np.outer(c, c)
+            Lambda -= W.dtype.type(down_left) * np.outer(a, a)
+            Omega -= W.dtype.type(down_right) * np.outer(c, c)
         self.left, self.right = Symmetric(Lambda), Symmetric(Omega)
 
     def variance(self, Q: Matrix, P: Matrix) -> Array:
@@ -281,14 +281,16 @@ class FactoredGaussian(Gaussian):
 
     def noise(self, rng: np.random.RandomState) -> Array:
         """Λ^½ N Ω^½."""
-        noise = rng.standard_normal(self.array.shape).astype(self.dtype)
+        dtype = self.mean.dtype
+        noise = rng.standard_normal(self.mean.shape).astype(dtype)
         for T in (self.left, self.right):
-            noise = (psd.factor(T.matrix)[0].T.astype(self.dtype) @ noise).T
+            noise = (psd.factor(T.matrix)[0].T.astype(dtype) @ noise).T
         return noise
 
     def state(self) -> State:
-        """W, Λ, Ω, r and which examples move them."""
-        state = State({"W": self.array}, {"r": float(self.r), "on_mistakes": self.on_mistakes})
+        """W, Λ, Ω, r, which examples move them and the path."""
+        values = {"r": float(self.r), "on_mistakes": self.on_mistakes, "path": self.path}
+        state = State({"W": self.mean.array}, values)
         return state.add("Lambda", self.left.state()).add("Omega", self.right.state())
 
     @classmethod
@@ -301,51 +303,10 @@ class FactoredGaussian(Gaussian):
             fits = T.shape == (side, side) and T.dtype == W.dtype
             shrunk = fits and np.abs(T.lower).max() <= 1.01 and np.diagonal(T.lower).min() >= -0.01
             saved.check(bool(shrunk), "Lambda and Omega must be covariances of W, at most I")
-        restored = cls(W, saved.positive("r"), saved.flag("on_mistakes"))
+        r, path = saved.positive("r"), saved.choice("path", PATHS)
+        restored = cls(W, r, saved.flag("on_mistakes"), path)
         restored.left, restored.right = both
         return restored
-
-
-class Uncertain(Online):
-    """The loop for a Gaussian: no threshold, no projections, the Gaussian's own step."""
-
-    def __init__(self, gaussian: Gaussian, *, average: Spec, path: str) -> None:
-        super().__init__(
-            gaussian,  # type: ignore[arg-type]
-            0.0,
-            pa2(0.5 / gaussian.r),
-            psd="end",
-            least_b=-np.inf,
-            average=average,
-            tolerance=0.0,
-            path=path,
-        )
-        self.gaussian = gaussian
-
-    def _path(self, directions: Directions) -> str:
-        return self.gaussian.path(self.path, directions)
-
-    def _block_rows(self, path: str, directions: Directions) -> int:
-        # The walk through a block costs the square of its rows an example.
-        if path == "blocked":
-            return 128 if max(self.gaussian.array.shape) >= 500 else 64
-        return len(directions)
-
-    def _advance(self, path: str, block: Directions) -> Trace:
-        return self.gaussian.advance(path, block, keep=self.average.kind != "last")
-
-    @classmethod
-    def restore(cls, saved: Saved, kind: Any) -> Self:
-        """The loop of that state; `kind` is the class of its Gaussian."""
-        online = super().restore(saved, kind)
-        online.gaussian = online.store  # type: ignore[assignment]
-        saved.check(online.psd == "end", "psd must be end")
-        return online
-
-
-def _both_parts(left: Matrix, right: Matrix, dtype: Any) -> Any:
-    """What compiled loops take of CSR rows on both sides."""
-    return [part for V in (left, right) for part in csr_parts(V, dtype)]
 
 
 def _of_rank_one(left: Array, right: Array) -> RankOnes:

@@ -19,6 +19,7 @@ from scipy.linalg import solve_triangular
 from samewise._typing import Array, Matrix
 from samewise.engine.directions import pair_directions
 from samewise.engine.online import Online
+from samewise.engine.rank_one_mover import RankOneMover
 from samewise.files.state import Saved, State
 from samewise.forms.kernel_mahalanobis import _check_csr
 from samewise.kernels.gram_schmidt import gram_schmidt
@@ -56,14 +57,16 @@ class KernelSpan:
         """
         Z, R, scale = self._coordinates(left, right, kernel)
         T, _ = gram_schmidt(R, scale, INDEPENDENT)
-        online.widen(T.shape[1])
+        mover = online.mover
+        assert isinstance(mover, RankOneMover)
+        mover.widen(T.shape[1])
         tau = online.learn(pair_directions(np.ascontiguousarray(np.hstack([Z, T])), pairs))
         used = np.flatnonzero(tau)
         # Only pairs that moved M need to be remembered: a basis of their span alone.
         T_used, pivots = gram_schmidt(R[np.ix_(used, used)], scale[used], INDEPENDENT)
         rows = used[pivots]
         H = solve_triangular(T_used[pivots], T[rows], lower=True) if len(rows) else T[rows]
-        online.narrow(len(self), H)
+        mover.narrow(len(self), H)
         self._append(left[rows], right[rows], Z[rows], T_used[pivots])
 
     def _coordinates(

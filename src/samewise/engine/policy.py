@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +13,18 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from samewise._typing import Array
-from samewise.engine.averaging import Terms
 from samewise.engine.directions import Directions
+from samewise.engine.mover import Trace
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.kernels import blocked, cone
 from samewise.kernels.steps import Step, step_size
 
-Policy = str | int
+Psd: TypeAlias = str | int | None
 
 
-def checked_psd(psd: Policy) -> Policy:
+def checked_psd(psd: Psd) -> Psd:
     """`psd` as "each", "end" or a positive number of updates."""
     if isinstance(psd, str) and psd in ("each", "end"):
         return psd
@@ -36,31 +36,18 @@ def checked_psd(psd: Policy) -> Policy:
     )
 
 
+def restored_psd(saved: Saved) -> Psd:
+    """The `psd` of a state."""
+    if saved.is_a(int, "psd"):
+        return saved.count("psd", least=2)
+    return saved.choice("psd", ("each", "end", None))
+
+
+REFRESH = 300
+"""Updates after which P is inverted anew, against the drift of its own updates."""
+
+
 @dataclass
-class Trace:
-    """What happened in a block: for its `done` first examples, and the b it ended with.
-
-    Example i found `threshold[i]`, violated its constraint by `violation[i]` and moved by `tau[i]`;
-    where M was projected, `mu[i]` U[i] U[i]ᵀ was added. `terms` is what was added to the matrix
-    where that is not τ_i sign_i l_i r_iᵀ.
-    """
-
-    done: int
-    b: float
-    tau: NDArray[np.float64]
-    violation: NDArray[np.float64]
-    threshold: NDArray[np.float64]
-    mu: NDArray[np.float64]
-    U: Array
-    terms: list[Terms] | None = None
-
-    @classmethod
-    def empty(cls, n: int, d: int = 0) -> Trace:
-        """Room for n examples; with d, for their projections too."""
-        tau, violation, threshold, mu = np.zeros((4, n))
-        return cls(n, 0.0, tau, violation, threshold, mu, np.zeros((n, d)))
-
-
 class Cone:
     """Runs blocks with a projection after every update that needs one (policy "each").
 
@@ -69,37 +56,24 @@ class Cone:
     block runs through `kernels.cone`, which keeps P = (M + μ₀I)⁻¹ beside M.
     """
 
-    REFRESH = 300
-    """Updates after which P is inverted anew, against the drift of its own updates."""
-
-    def __init__(self) -> None:
-        self.calm = True
-        self.budget = 0.0
-        self.ahead = 16.0
-        self.P: Array | None = None
-        self.mu0 = 0.0
-        self.since = 0
-        self.recent: deque[float] = deque(maxlen=128)
+    calm: bool = True
+    budget: float = 0.0
+    ahead: float = 16.0
+    P: Array | None = None
+    mu0: float = 0.0
+    since: int = 0
+    recent: deque[float] = field(default_factory=lambda: deque(maxlen=128))
 
     def advance(
-        self,
-        store: Symmetric,
-        block: Directions,
-        b: float,
-        floor: float,
-        step: Step,
-        tolerance: float,
+        self, store: Symmetric, block: Directions, b: float, floor: float, step: Step
     ) -> Trace:
         """Move `store` through the block, or through as much of it as the trace says."""
         scores, K, V = store.scores(block), store.gram(block), block.right
-        examples: Any = (block.sign, block.offset, block.target, block.weight)
-        moves: Any = (tuple(step), tolerance, b, floor)
+        rule: Any = (block.wanted, tuple(step), b, floor)
         n, d = V.shape
+        trace = Trace.empty(n, d)
         if self.calm or self.P is None:
-            trace = Trace.empty(n, d)
-            written: Any = (trace.tau, trace.violation, trace.threshold)
-            run: Any = (scores.copy(), K, *examples, *moves, -1, *written)
-            _, trace.b = blocked.recursion(*run)
+            _, trace.b = blocked.recursion(scores.copy(), K, *rule, -1, trace.moved)
             c = trace.tau * block.sign
             if self._stays_inside(store, V, c, K):
                 store.add(V, V, c)
@@ -108,14 +82,11 @@ class Cone:
             self.calm = False
             if self.P is None:
                 self.invert(store, -c[c < 0] * np.sqrt(np.diagonal(K))[c < 0])
-        assert self.P is not None
-        trace = Trace.empty(n, d)
-        written = (trace.tau, trace.violation, trace.threshold, trace.mu, trace.U)
-        Q = np.empty((cone.MAX_LANCZOS + 3, d))
-        run = (scores, K, V, self.P, self.mu0, *examples, *moves, *written, Q)
+            trace = Trace.empty(n, d)
+        run = (scores, K, V, self.inverse(d), *rule, trace.moved, (trace.mu, trace.U))
         trace.done, trace.b, searches, effort = cone.recursion(*run)
         if trace.done == 0:
-            return self._settle(store, block, b, floor, step, tolerance)
+            return self._settle(store, block.rows(0, 1), b, floor, step)
         done = slice(0, trace.done)
         store.add(V[done], V[done], trace.tau[done] * block.sign[done])
         projected = np.flatnonzero(trace.mu[done])
@@ -123,6 +94,11 @@ class Cone:
         self.follow(store, trace, projected, searches, effort)
         self.calm = trace.done == n and searches > 0 and len(projected) == 0
         return trace
+
+    def inverse(self, d: int) -> cone.Inverse:
+        """What compiled loops take: P, μ₀ and room for vectors."""
+        assert self.P is not None
+        return self.P, self.mu0, np.empty((cone.MAX_LANCZOS + 3, d))
 
     def widen(self, n_new: int) -> None:
         """Follow M into new coordinates, in which it is zero."""
@@ -201,32 +177,22 @@ class Cone:
         self.recent.extend(trace.mu[projected].tolist())
         slow = searches > 0 and effort > 24 * searches and len(self.recent) > 0
         far = slow and abs(math.log(self.mu0 / self._typical())) > math.log(3.0)
-        if self.since >= self.REFRESH or far or trace.done < len(trace.tau):
+        if self.since >= REFRESH or far or trace.done < len(trace.tau):
             self.invert(store, np.empty(0))
 
     def _settle(
-        self,
-        store: Symmetric,
-        block: Directions,
-        b: float,
-        floor: float,
-        step: Step,
-        tolerance: float,
+        self, store: Symmetric, block: Directions, b: float, floor: float, step: Step
     ) -> Trace:
         """One example by a factorization, where the search for its eigenpair failed."""
-        v = block.right[:1]
+        v = block.right
         trace = Trace.empty(1, v.shape[1])
         sq = float(v[0] @ v[0])
-        p = (
-            block.target[0]
-            - block.sign[0] * store.scores(block.rows(0, 1))[0]
-            - block.offset[0] * b
-        )
+        p = block.target[0] - block.sign[0] * store.scores(block)[0] - block.offset[0] * b
         trace.violation[0], trace.threshold[0] = p, b
         norm = sq * sq + block.offset[0] ** 2
-        trace.tau[0] = step_size(p, norm, block.weight[0], *step, tolerance)
+        trace.tau[0] = step_size(p, norm, block.weight[0], tuple(step))
         trace.b = max(b + trace.tau[0] * block.offset[0], floor)
-        store.add(v, v, trace.tau * block.sign[:1])
+        store.add(v, v, trace.tau * block.sign)
         shifted = store.lower.copy()
         np.fill_diagonal(shifted, np.diagonal(shifted) + cone.PRECISION * abs(trace.tau[0]) * sq)
         if dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)[1] != 0:

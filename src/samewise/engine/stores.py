@@ -6,7 +6,7 @@ the compiled loop over examples.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from samewise._typing import Array, Matrix
 from samewise.engine.directions import Directions
 from samewise.files.state import Saved, State
 from samewise.kernels import blocked, psd, rank_one
+from samewise.kernels.steps import Rows
 
 
 class Symmetric:
@@ -64,7 +65,7 @@ class Symmetric:
     def loop(self, block: Directions, rest: Any) -> tuple[int, float]:
         """The compiled loop; `rest` are its arguments beyond matrix and vectors."""
         if block.sparse:
-            return rank_one.sparse(self.lower, *csr_parts(block.right, self.dtype), *rest)
+            return rank_one.sparse(self.lower, csr_parts(block.right, self.dtype), *rest)
         return rank_one.dense(self.lower, block.dense(self.dtype).right, *rest)
 
     def zeros_like(self) -> Symmetric:
@@ -131,6 +132,13 @@ class Full:
     def __init__(self, W: Array) -> None:
         self.array = np.array(W, order="C")
 
+    @classmethod
+    def sharing(cls, W: Array) -> Full:
+        """The matrix in the very array that is given."""
+        full = cls.__new__(cls)
+        full.array = W
+        return full
+
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the entries."""
@@ -164,7 +172,7 @@ class Full:
         """The compiled loop; `rest` are its arguments beyond matrix and vectors."""
         if block.sparse:
             left, right = (csr_parts(V, self.dtype) for V in (block.left, block.right))
-            return rank_one.sparse_bilinear(self.array, *left, *right, *rest)
+            return rank_one.sparse_bilinear(self.array, left, right, *rest)
         block = block.dense(self.dtype)
         return rank_one.dense_bilinear(self.array, block.left, block.right, *rest)
 
@@ -204,9 +212,14 @@ class Full:
         return cls(saved.array("W", None, None))
 
 
-Store = Symmetric | Full
+Store: TypeAlias = Symmetric | Full
 
 
-def csr_parts(V: Matrix, dtype: DTypeLike) -> tuple[Any, Any, Any]:
+def restored_store(saved: Saved) -> Store:
+    """The store of that state."""
+    return (Symmetric if saved.has("lower") else Full).restore(saved)
+
+
+def csr_parts(V: Matrix, dtype: DTypeLike) -> Rows:
     """What compiled loops take of CSR rows; unsigned indices are twice as fast to follow."""
     return V.indptr, V.indices.astype(np.uint32), V.data.astype(dtype, copy=False)

@@ -19,7 +19,7 @@ from scipy.linalg.blas import get_blas_funcs
 
 from samewise._typing import Array
 from samewise.kernels.rank_one import FAST
-from samewise.kernels.steps import step_size
+from samewise.kernels.steps import Moved, StepTuple, Wanted, step_size
 
 
 def quadratic(T: Array, V: Array) -> NDArray[np.float64]:
@@ -88,33 +88,27 @@ def add_bilinear(W: Array, L: Array, R: Array, c: NDArray[np.float64]) -> None:
 def recursion(
     score: NDArray[np.float64],
     K: NDArray[np.float64],
-    sign: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    step: tuple[float, float, bool],
-    tolerance: float,
+    wanted: Wanted,
+    step: StepTuple,
     b: float,
     floor: float,
     max_updates: int,
-    tau: NDArray[np.float64],
-    violation: NDArray[np.float64],
-    threshold: NDArray[np.float64],
+    moved: Moved,
 ) -> tuple[int, float]:
     """Run the block in coefficient space; the same promise as the loops of `rank_one`.
 
     `score` holds the scores under the start state and is used up. K_ij is the inner product of the
     unsigned directions i and j ≥ i.
     """
+    sign, offset, target, weight = wanted
+    tau, violation, threshold = moved
     n = score.shape[0]
     updates = 0
     for i in range(n):
         threshold[i] = b
         p = target[i] - sign[i] * score[i] - offset[i] * b
         violation[i] = p
-        t = step_size(
-            p, K[i, i] + offset[i] * offset[i], weight[i], step[0], step[1], step[2], tolerance
-        )
+        t = step_size(p, K[i, i] + offset[i] * offset[i], weight[i], step)
         tau[i] = t
         if t == 0.0:
             continue

@@ -17,6 +17,7 @@ Sherman–Morrison formula. P is symmetric and lives in the lower triangle of a 
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.kernels.rank_one import FAST
-from samewise.kernels.steps import step_size
+from samewise.kernels.steps import Moved, StepTuple, Wanted, step_size
 
 MAX_LANCZOS = 192
 """Dimension of the Krylov space at which the search gives up: 20 are usual, more where μ and μ₀ are
@@ -33,6 +34,12 @@ far apart, and from here on a factorization is cheaper."""
 PRECISION = 1e-12
 """Wanted residual of the eigenvalue equation, and size below which a negative eigenvalue counts as
 zero, both relative to τ‖v‖², the norm of the step."""
+
+
+Inverse: TypeAlias = tuple[Array, float, Array]
+"""P = (M + μ₀I)⁻¹, which moves along, μ₀, and room for MAX_LANCZOS + 3 vectors."""
+Projected: TypeAlias = tuple[NDArray[np.float64], Array]
+"""μ and u of each example, μ = 0 where nothing was projected: written by the loops."""
 
 
 @njit(cache=True, fastmath=FAST)
@@ -96,6 +103,19 @@ def rank_two(P: Array, a: float, x: Array, c: float, z: Array) -> None:
 
 
 @njit(cache=True)
+def _applied(
+    alpha: NDArray[np.float64], beta: NDArray[np.float64], k: int, h: NDArray[np.float64], i: int
+) -> float:
+    """(Th)_i for the tridiagonal T of size k."""
+    y = alpha[i] * h[i]
+    if i > 0:
+        y += beta[i - 1] * h[i - 1]
+    if i + 1 < k:
+        y += beta[i] * h[i + 1]
+    return y
+
+
+@njit(cache=True)
 def _shifted(
     alpha: NDArray[np.float64],
     beta: NDArray[np.float64],
@@ -121,15 +141,55 @@ def _shifted(
     first = 0.0
     norm = 0.0
     for i in range(k):
-        y = alpha[i] * h[i]
-        if i > 0:
-            y += beta[i - 1] * h[i - 1]
-        if i + 1 < k:
-            y += beta[i] * h[i + 1]
+        y = _applied(alpha, beta, k, h, i)
         if i == 0:
             first = y
         norm += y * y
     return first, norm
+
+
+@njit(cache=True)
+def _extend(
+    Q: Array, k: int, alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> bool:
+    """Make a Lanczos vector of Q[k + 1] = P Q[k]; whether the Krylov space is complete without it."""
+    d = Q.shape[1]
+    w = Q[k + 1]
+    alpha[k] = dot(Q[k], w)
+    axpy(-alpha[k], Q[k], w)
+    if k > 0:
+        axpy(-beta[k - 1], Q[k - 1], w)
+    # Once more against all: the residual below is exact only in an orthonormal basis.
+    for j in range(k + 1):
+        axpy(-dot(Q[j], w), Q[j], w)
+    beta[k] = math.sqrt(dot(w, w))
+    exact = beta[k] <= 1e-14 * alpha[0] or k + 1 == d
+    if exact:
+        beta[k] = 0.0
+        w[:] = 0.0
+    else:
+        for r in range(d):
+            w[r] /= beta[k]
+    return exact
+
+
+@njit(cache=True)
+def _eigenvector(
+    Q: Array,
+    k: int,
+    alpha: NDArray[np.float64],
+    beta: NDArray[np.float64],
+    h: NDArray[np.float64],
+    u: Array,
+) -> None:
+    """u ∝ Q T h + β h_k q_{k+1}, of length 1."""
+    u[:] = 0.0
+    for i in range(k):
+        axpy(_applied(alpha, beta, k, h, i), Q[i], u)
+    axpy(beta[k - 1] * h[k - 1], Q[k], u)
+    length = math.sqrt(dot(u, u))
+    for r in range(u.shape[0]):
+        u[r] /= length
 
 
 @njit(cache=True)
@@ -151,39 +211,20 @@ def negative_eigenpair(
     Q[MAX_LANCZOS + 1] holds P v.
     """
     d = v.shape[0]
-    alpha = np.empty(MAX_LANCZOS)
-    beta = np.empty(MAX_LANCZOS)
-    h = np.empty(MAX_LANCZOS)
-    work = np.empty(MAX_LANCZOS)
+    alpha, beta = np.empty(MAX_LANCZOS), np.empty(MAX_LANCZOS)
+    h, work = np.empty(MAX_LANCZOS), np.empty(MAX_LANCZOS)
     scale = tau * sq
     lowest = PRECISION * scale
     mu = max(guess, lowest)
     norm_v = math.sqrt(sq)
     for r in range(d):
         Q[0, r] = v[r] / norm_v
-    k = 0
-    while k < MAX_LANCZOS and k < d:
-        w = Q[k + 1]
-        symv(P, Q[k], w)
-        if k == 0:
+    for k in range(1, min(MAX_LANCZOS, d) + 1):
+        symv(P, Q[k - 1], Q[k])
+        if k == 1:
             for r in range(d):
-                Q[MAX_LANCZOS + 1, r] = norm_v * w[r]
-        alpha[k] = dot(Q[k], w)
-        axpy(-alpha[k], Q[k], w)
-        if k > 0:
-            axpy(-beta[k - 1], Q[k - 1], w)
-        # Once more against all: the residual below is exact only in an orthonormal basis.
-        for j in range(k + 1):
-            axpy(-dot(Q[j], w), Q[j], w)
-        beta[k] = math.sqrt(dot(w, w))
-        exact = beta[k] <= 1e-14 * alpha[0] or k + 1 == d
-        if exact:
-            beta[k] = 0.0
-            w[:] = 0.0
-        else:
-            for r in range(d):
-                w[r] /= beta[k]
-        k += 1
+                Q[MAX_LANCZOS + 1, r] = norm_v * Q[1, r]
+        exact = _extend(Q, k - 1, alpha, beta)
         # Roots grow with k, so the last one is a lower bound, from which Newton on the concave
         # 1/g − τ ascends without overshooting. One step while the space is still too small.
         settled = False
@@ -205,25 +246,11 @@ def negative_eigenpair(
             slack = sq * (mu - mu0) * tail * tail
             if tau * (g - slack + residual * residual / mu) <= 1.0:
                 return k, 0.0
-            if exact:
-                return -1, mu
-            continue
-        if settled and residual <= PRECISION * scale * size:
-            u[:] = 0.0
-            for i in range(k):
-                y = alpha[i] * h[i]
-                if i > 0:
-                    y += beta[i - 1] * h[i - 1]
-                if i + 1 < k:
-                    y += beta[i] * h[i + 1]
-                axpy(y, Q[i], u)
-            axpy(tail, Q[k], u)
-            length = math.sqrt(dot(u, u))
-            for r in range(d):
-                u[r] /= length
+        elif settled and residual <= PRECISION * scale * size:
+            _eigenvector(Q, k, alpha, beta, h, u)
             return k, mu
         if exact:
-            return -1, mu
+            break
     return -1, mu
 
 
@@ -241,6 +268,18 @@ def split(x: Array, y: Array, xx: float, yy: float, side: float, g: Array, h: Ar
 
 
 @njit(cache=True)
+def _follow(P: Array, mu: float, u: Array, c: float, v: Array, Pv: Array, Pu: Array) -> None:
+    """P for M + μ u uᵀ + c v vᵀ, from Pv = P v, which is used up as Pu is.
+
+    First μ u uᵀ, then c v vᵀ: the other order may pass through a singular matrix.
+    """
+    symv(P, u, Pu)
+    up = -mu / (1.0 + mu * dot(u, Pu))
+    axpy(up * dot(Pu, v), Pu, Pv)
+    rank_two(P, up, Pu, -c / (1.0 + c * dot(v, Pv)), Pv)
+
+
+@njit(cache=True)
 def rank_two_step(
     P: Array, mu0: float, c: float, g: Array, h: Array, guess: float, Q: Array, u: Array
 ) -> tuple[int, float]:
@@ -255,10 +294,7 @@ def rank_two_step(
     if steps < 0:
         return steps, mu
     if mu > 0.0:
-        symv(P, u, other)
-        up = -mu / (1.0 + mu * dot(u, other))
-        axpy(up * dot(other, h), other, Ph)
-        rank_two(P, up, other, c / (1.0 - c * dot(h, Ph)), Ph)
+        _follow(P, mu, u, -c, h, Ph, other)
     else:
         rank_one(P, c / (1.0 - c * dot(h, Ph)), Ph)
     return steps, mu
@@ -269,22 +305,13 @@ def recursion(
     score: NDArray[np.float64],
     K: NDArray[np.float64],
     V: Array,
-    P: Array,
-    mu0: float,
-    sign: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    step: tuple[float, float, bool],
-    tolerance: float,
+    inverse: Inverse,
+    wanted: Wanted,
+    step: StepTuple,
     b: float,
     floor: float,
-    tau: NDArray[np.float64],
-    violation: NDArray[np.float64],
-    threshold: NDArray[np.float64],
-    mu: NDArray[np.float64],
-    U: Array,
-    Q: Array,
+    moved: Moved,
+    projected: Projected,
 ) -> tuple[int, float, int, int]:
     """Run the block with a projection after every subtracting step; P moves along.
 
@@ -292,27 +319,25 @@ def recursion(
     searches, Lanczos steps in all). An example whose search failed ends the run before it: the
     caller settles it by other means.
     """
+    P, mu0, Q = inverse
+    sign, offset, target, weight = wanted
+    tau, violation, threshold = moved
+    mu, U = projected
     n = V.shape[0]
-    searches = 0
-    effort = 0
+    searches, effort = 0, 0
     Pv = Q[MAX_LANCZOS + 1]
-    Pu = Q[MAX_LANCZOS + 2]
     for i in range(n):
         v = V[i]
         threshold[i] = b
         p = target[i] - sign[i] * score[i] - offset[i] * b
-        violation[i] = p
-        mu[i] = 0.0
-        t = step_size(
-            p, K[i, i] + offset[i] * offset[i], weight[i], step[0], step[1], step[2], tolerance
-        )
-        tau[i] = t
-        if t == 0.0:
+        violation[i], mu[i] = p, 0.0
+        tau[i] = step_size(p, K[i, i] + offset[i] * offset[i], weight[i], step)
+        if tau[i] == 0.0:
             continue
-        c = t * sign[i]
+        c = tau[i] * sign[i]
         sq = math.sqrt(K[i, i])
         if sq == 0.0:
-            b = max(b + t * offset[i], floor)
+            b = max(b + tau[i] * offset[i], floor)
             continue
         if c < 0.0:
             # Rayleigh: −μ ≤ the quotient of M − τ v vᵀ at v.
@@ -327,19 +352,13 @@ def recursion(
         else:
             symv(P, v, Pv)
         if mu[i] > 0.0:
-            u = U[i]
-            symv(P, u, Pu)
-            # First + μ u uᵀ, then − τ v vᵀ: the other order may pass through a singular matrix.
-            up = -mu[i] / (1.0 + mu[i] * dot(u, Pu))
-            axpy(up * dot(Pu, v), Pu, Pv)
-            down = -c / (1.0 + c * dot(v, Pv))
-            rank_two(P, up, Pu, down, Pv)
+            _follow(P, mu[i], U[i], c, v, Pv, Q[MAX_LANCZOS + 2])
             for j in range(i + 1, n):
-                along = dot(V[j], u)
+                along = dot(V[j], U[i])
                 score[j] += mu[i] * along * along
         else:
             rank_one(P, -c / (1.0 + c * dot(v, Pv)), Pv)
         for j in range(i + 1, n):
             score[j] += c * K[i, j]
-        b = max(b + t * offset[i], floor)
+        b = max(b + tau[i] * offset[i], floor)
     return n, b, searches, effort

@@ -11,7 +11,7 @@ array G = W + iΣ, so that a scattered access fetches both. *Factored*: W is m �
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -21,10 +21,13 @@ from scipy.linalg.blas import get_blas_funcs
 from samewise._typing import Array
 from samewise.kernels import blocked
 from samewise.kernels.rank_one import FAST, _add_bilinear, _bilinear, _sq_norm
-from samewise.kernels.steps import ROUNDING
+from samewise.kernels.steps import ROUNDING, Moved, Rows, Wanted
 
 LEAST = 2.0**-52
 """A variance shrinks by no more than this at once: rounding must not make it zero or negative."""
+
+Factored: TypeAlias = tuple[Array, Array, Array]
+"""W, Λ and Ω."""
 
 FLOOR = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-5}
 """qᵀΛq stays above this part of ‖q‖²: below it, rounding decides, and Λ ⪰ 0 would be lost."""
@@ -54,14 +57,14 @@ def diagonal_dense(
     G: NDArray[np.complexfloating[Any]],
     L: Array,
     R: Array,
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    wanted: Wanted,
     r: float,
-    tau: NDArray[np.float64],
     divisor: NDArray[np.float64],
-    violation: NDArray[np.float64],
+    moved: Moved,
 ) -> None:
     """d-AROMA over dense rows of L and R."""
+    _, _, target, weight = wanted
+    tau, violation, _ = moved
     for i in range(L.shape[0]):
         u, v = L[i], R[i]
         v2 = v * v
@@ -106,20 +109,18 @@ def _scatter_moves(
 @njit(cache=True)
 def diagonal_sparse(
     G: NDArray[np.complexfloating[Any]],
-    left_ptr: NDArray[Any],
-    left_at: NDArray[np.uint32],
-    left: Array,
-    right_ptr: NDArray[Any],
-    right_at: NDArray[np.uint32],
-    right: Array,
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    left_rows: Rows,
+    right_rows: Rows,
+    wanted: Wanted,
     r: float,
-    tau: NDArray[np.float64],
     divisor: NDArray[np.float64],
-    violation: NDArray[np.float64],
+    moved: Moved,
 ) -> None:
     """The same over CSR rows: Θ(nnz(l)·nnz(r)) an example."""
+    left_ptr, left_at, left = left_rows
+    right_ptr, right_at, right = right_rows
+    _, _, target, weight = wanted
+    tau, violation, _ = moved
     squares = right * right
     for i in range(left_ptr.shape[0] - 1):
         u_at = left_at[left_ptr[i] : left_ptr[i + 1]]
@@ -176,17 +177,15 @@ def replay_dense(
 def replay_sparse(
     M: Array,
     S: Array,
-    left_ptr: NDArray[Any],
-    left_at: NDArray[Any],
-    left: Array,
-    right_ptr: NDArray[Any],
-    right_at: NDArray[Any],
-    right: Array,
+    left_rows: Rows,
+    right_rows: Rows,
     tau: NDArray[np.float64],
     divisor: NDArray[np.float64],
     factor: NDArray[np.float64],
 ) -> None:
     """The same over CSR rows."""
+    left_ptr, left_at, left = left_rows
+    right_ptr, right_at, right = right_rows
     for i in range(left_ptr.shape[0] - 1):
         for k in range(left_ptr[i], left_ptr[i + 1]):
             u, row, variances = left[k], M[left_at[k]], S[left_at[k]]
@@ -248,29 +247,51 @@ def _times(W: Array, q: Array, p: Array, h: NDArray[np.float64], k: NDArray[np.f
 
 
 @njit(cache=True)
-def factored_dense(
+def _move_by_mistake(
     W: Array,
-    Lambda: Array,
-    Omega: Array,
+    q: Array,
+    p: Array,
+    steps: tuple[float, float, float],
+    a: NDArray[np.float64],
+    c: NDArray[np.float64],
+    h: NDArray[np.float64],
+    k: NDArray[np.float64],
+) -> None:
+    """W = Λ_i (B + τ q pᵀ) Ω_i, written with W = Λ B Ω before the step: W + a hᵀ + k cᵀ.
+
+    `steps` are what to multiply (Λq)(Ωp)ᵀ, (Λq)(qᵀW) and (Wp)(Ωp)ᵀ with.
+    """
+    g, down_left, down_right = steps
+    _times(W, q, p, h, k)
+    h[:] = g * c - down_left * h
+    k *= -down_right
+    _add_bilinear(W, 1.0, a, h)
+    _add_bilinear(W, 1.0, k, c)
+
+
+@njit(cache=True)
+def factored_dense(
+    state: Factored,
     L: Array,
     R: Array,
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    wanted: Wanted,
     r: float,
     least: float,
-    on_mistakes: bool,
-    keep: bool,
-    tau: NDArray[np.float64],
-    violation: NDArray[np.float64],
-    left: NDArray[np.float64],
-    right: NDArray[np.float64],
+    modes: tuple[bool, bool],
+    moved: Moved,
+    left: Array,
+    right: Array,
 ) -> None:
     """f-AROMA over dense rows of L and R.
 
-    With `on_mistakes` only a score of at most 0 moves anything and the new covariances are used.
-    With `keep`, what example i adds to W is written down as Σ_j left[j, i] right[j, i]ᵀ: one term,
-    or two with `on_mistakes`.
+    `modes` are (on_mistakes, keep). With `on_mistakes` only a score of at most 0 moves anything and
+    the new covariances are used. With `keep`, what example i adds to W is written down as
+    Σ_j left[j, i] right[j, i]ᵀ: one term, or two with `on_mistakes`.
     """
+    W, Lambda, Omega = state
+    _, _, target, weight = wanted
+    tau, violation, _ = moved
+    on_mistakes, keep = modes
     m, n = W.shape
     a, k, c, h = np.empty(m), np.empty(m), np.empty(n), np.empty(n)
     _mirror(Lambda)
@@ -291,13 +312,8 @@ def factored_dense(
         tau[i] = violation[i] / (rho + s * t)
         down_left, down_right = shrinkage(s, t, n * rho, least_s), shrinkage(t, s, m * rho, least_t)
         if on_mistakes:
-            # Λ_i (B + τ q pᵀ) Ω_i, written with W = Λ B Ω before the step.
-            _times(W, q, p, h, k)
             g = tau[i] * (1 - down_left * s) * (1 - down_right * t) + down_left * down_right * score
-            h[:] = g * c - down_left * h
-            k *= -down_right
-            _add_bilinear(W, 1.0, a, h)
-            _add_bilinear(W, 1.0, k, c)
+            _move_by_mistake(W, q, p, (g, down_left, down_right), a, c, h, k)
             if keep:
                 left[0, i], right[0, i], left[1, i], right[1, i] = a, h, k, c
         else:
@@ -309,17 +325,7 @@ def factored_dense(
 
 
 def factored_block(
-    W: Array,
-    Lambda: Array,
-    Omega: Array,
-    L: Array,
-    R: Array,
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    r: float,
-    least: float,
-    tau: NDArray[np.float64],
-    violation: NDArray[np.float64],
+    state: Factored, L: Array, R: Array, wanted: Wanted, r: float, least: float, moved: Moved
 ) -> tuple[Array, Array]:
     """f-AROMA for a block at once, with the trajectory of the loop.
 
@@ -330,13 +336,15 @@ def factored_block(
 
     Returns the terms left_i right_iᵀ added to W.
     """
+    W, Lambda, Omega = state
+    tau = moved[0]
     gemm, symm, trsm, syrk = get_blas_funcs(("gemm", "symm", "trsm", "syrk"), (W,))
     Y, Z = (symm(1.0, T.T, V.T, lower=0).T for T, V in ((Lambda, L), (Omega, R)))
     A, D = (gemm(1.0, V.T, U.T, trans_a=1).T.astype(np.float64) for U, V in ((Y, L), (Z, R)))
     down = np.zeros((2, len(L)))
     floors = least * np.stack([np.einsum("ij,ij->i", V, V, dtype=np.float64) for V in (L, R)])
     scores = blocked.bilinear(W, L, R)
-    _walk(scores, A, D, floors, target, weight, r, W.shape, tau, violation, down)
+    _walk(scores, A, D, floors, wanted, r, W.shape, moved, down)
     rows = np.flatnonzero(tau)
     if len(rows) == 0:
         return L[rows], R[rows]
@@ -359,15 +367,15 @@ def _walk(
     A: NDArray[np.float64],
     D: NDArray[np.float64],
     floors: NDArray[np.float64],
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    wanted: Wanted,
     r: float,
     shape: tuple[int, int],
-    tau: NDArray[np.float64],
-    violation: NDArray[np.float64],
+    moved: Moved,
     down: NDArray[np.float64],
 ) -> None:
     """Run the block in coefficient space: A_ij = q_iᵀ Λ q_j and D_ij = p_iᵀ Ω p_j for j ≥ i."""
+    _, _, target, weight = wanted
+    tau, violation, _ = moved
     m, n = shape
     size = score.shape[0]
     for t in range(size):

@@ -12,6 +12,7 @@ negative eigenvalue, which `cone.rank_two_step` finds.
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -19,10 +20,19 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import get_blas_funcs
 
 from samewise._typing import Array
-from samewise.kernels.cone import MAX_LANCZOS, dot, rank_one, rank_two_step, split, symv
+from samewise.kernels.cone import (
+    MAX_LANCZOS,
+    Inverse,
+    Projected,
+    dot,
+    rank_one,
+    rank_two_step,
+    split,
+    symv,
+)
 from samewise.kernels.steps import ROUNDING
 
-__all__ = ["recursion", "scores"]
+__all__ = ["TINY", "recursion", "scores"]
 
 TINY = 1e-12
 """xᵀAx up to this part of ‖x‖² times the largest entry of A is what rounding leaves of zero."""
@@ -36,99 +46,139 @@ def scores(T: Array, X: Array, Y: Array) -> NDArray[np.float64]:
     return np.array([np.einsum("ij,ij->i", left, right) for left, right in parts])
 
 
+Margins: TypeAlias = tuple[float, float, bool, float]
+"""γ, β, whether the step is the one that the thesis prints, and the part of ‖x‖² up to which xᵀAx
+is what rounding leaves of zero."""
+Moves: TypeAlias = tuple[
+    NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Array, Array
+]
+"""a, the violation, the b it met, c, plus and minus of each pair: written by the loop."""
+
+
+@njit(cache=True)
+def _length(
+    margins: Margins,
+    y: float,
+    b: float,
+    scored: tuple[float, float, float],
+    inner: tuple[float, float, float],
+) -> tuple[float, float, float]:
+    """How far a pair moves: (a, the signed coefficient of S in A, the new b before its bounds).
+
+    From xᵀAx, x'ᵀAx', xᵀAx' and the same with A = I.
+    """
+    _, beta, printed, _ = margins
+    xx, yy, xy = scored
+    kx, ky, kxy = inner
+    R = 1.0 / (max(xx, yy) if y > 0 else min(xx, yy))
+    if printed:
+        a = (beta - y * (R * xy - b)) / (R * kx * ky)
+        return a, y * a, b + y * a
+    a = (beta - y * (R * xy - b)) / (0.5 * R * R * (kx * ky + kxy * kxy) + 1.0)
+    return max(a, 0.0), y * a * R, b - y * a
+
+
+@njit(cache=True)
+def _update_scores(
+    score: NDArray[np.float64], K: NDArray[np.float64], i: int, signed: float
+) -> None:
+    """What the later pairs score after A += signed · S_i."""
+    n = score.shape[1]
+    half = 0.5 * signed
+    for j in range(i + 1, n):
+        left_x, left_y = K[j, i], K[j, n + i]
+        right_x, right_y = K[n + j, i], K[n + j, n + i]
+        score[0, j] += signed * left_x * left_y
+        score[1, j] += signed * right_x * right_y
+        score[2, j] += half * (left_x * right_y + left_y * right_x)
+
+
+@njit(cache=True)
+def _raise_scores(score: NDArray[np.float64], Z: Array, i: int, mu: float, u: Array) -> None:
+    """What the later pairs score after A += μ u uᵀ."""
+    n = score.shape[1]
+    for j in range(i + 1, n):
+        left, right = dot(Z[j], u), dot(Z[n + j], u)
+        score[0, j] += mu * left * left
+        score[1, j] += mu * right * right
+        score[2, j] += mu * left * right
+
+
+@njit(cache=True)
+def _violation(
+    y: float, b: float, gamma: float, scored: tuple[float, float, float], known: bool
+) -> float:
+    """y (b − s_A) + γ, with s_A = 0 where a length is lost."""
+    xx, yy, xy = scored
+    s = min(max(xy / math.sqrt(xx * yy), -1.0), 1.0) if known else 0.0
+    return y * (b - s) + gamma
+
+
 @njit(cache=True)
 def recursion(
     score: NDArray[np.float64],
     K: NDArray[np.float64],
     Z: Array,
-    P: Array,
-    mu0: float,
-    y: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    margins: tuple[float, float],
-    printed: bool,
-    largest: float,
+    inverse: Inverse,
+    wanted: tuple[NDArray[np.float64], NDArray[np.float64]],
+    margins: Margins,
     b: float,
-    project: bool,
     max_updates: int,
-    tau: NDArray[np.float64],
-    c: NDArray[np.float64],
-    violation: NDArray[np.float64],
-    threshold: NDArray[np.float64],
-    plus: Array,
-    minus: Array,
-    mu: NDArray[np.float64],
-    U: Array,
-    Q: Array,
+    moves: Moves,
+    projected: Projected,
 ) -> tuple[int, float, int, int, bool]:
     """Run the block; Z has the left rows, then the right ones, K their inner products.
 
-    Update i leaves A + c_i (plus plusᵀ − minus minusᵀ) + μ_i u_i u_iᵀ, c_i > 0. Returns (pairs
-    done, b, searches, Lanczos steps in all, whether the last pair's eigenpair is yet to be found).
+    `wanted` are y and the weight of each pair. A is projected after each step if there is an
+    inverse, and not if it is empty. Update i leaves A + c_i (plus plusᵀ − minus minusᵀ)
+    + μ_i u_i u_iᵀ, c_i > 0. Returns (pairs done, b, searches, Lanczos steps in all, whether the
+    last pair's eigenpair is yet to be found).
     """
-    gamma, beta = margins
+    P, mu0, Q = inverse
+    y, weight = wanted
+    tau, violation, threshold, c, plus, minus = moves
+    mu, U = projected
+    gamma, tiny = margins[0], margins[3]
     n = len(y)
-    Pg = Q[MAX_LANCZOS + 2]
     searches, effort, updates = 0, 0, 0
     for i in range(n):
         threshold[i] = b
-        tau[i], c[i], mu[i] = 0.0, 0.0, 0.0
-        xx, yy, xy = score[0, i], score[1, i], score[2, i]
-        kx, ky, kxy = K[i, i], K[n + i, n + i], K[i, n + i]
-        known = xx > TINY * largest * kx and yy > TINY * largest * ky
-        s = min(max(xy / math.sqrt(xx * yy), -1.0), 1.0) if known else 0.0
-        violation[i] = y[i] * (b - s) + gamma
+        scored = score[0, i], score[1, i], score[2, i]
+        xx, yy, xy = scored
+        kx, ky = K[i, i], K[n + i, n + i]
+        known = xx > tiny * kx and yy > tiny * ky
+        violation[i] = _violation(y[i], b, gamma, scored, known)
         if weight[i] == 0.0 or violation[i] <= ROUNDING:
             continue
         # Where a length is lost the cosine says nothing; frozen at it, a dissimilar pair's step
         # tends to zero.
-        N = max(xx, yy) if y[i] > 0 else min(xx, yy)
-        if not known and (y[i] < 0 or N <= TINY * largest * max(kx, ky)):
+        if not known and (y[i] < 0 or max(xx, yy) <= tiny * max(kx, ky)):
             continue
-        R = 1.0 / N
-        if printed:
-            a = (beta - y[i] * (R * xy - b)) / (R * kx * ky)
-            signed = y[i] * a
-            b += y[i] * a
-        else:
-            a = (beta - y[i] * (R * xy - b)) / (0.5 * R * R * (kx * ky + kxy * kxy) + 1.0)
-            if a <= 0.0:
-                continue
-            signed = y[i] * a * R
-            b -= y[i] * a
-        b = min(max(b, -1.0 + gamma), 1.0 - gamma)
+        a, signed, moved = _length(margins, y[i], b, scored, (kx, ky, K[i, n + i]))
         if a == 0.0:
             continue
+        b = min(max(moved, -1.0 + gamma), 1.0 - gamma)
         tau[i], c[i] = a, abs(signed)
         side = 1.0 if signed > 0 else -1.0
         alpha = split(Z[i], Z[n + i], kx, ky, side, plus[i], minus[i])
         sq = dot(minus[i], minus[i])
-        if project and sq > 1e-28 * (kx + ky):
+        if len(P) and sq > 1e-28 * (kx + ky):
             # Rayleigh: −μ ≤ the quotient of A + c (ggᵀ − hhᵀ) at h, which is orthogonal to g.
             inner = 0.25 * (alpha * alpha * xx + yy / (alpha * alpha) - 2.0 * side * xy)
             guess = c[i] * sq - inner / sq
-            steps, found = rank_two_step(P, mu0, c[i], plus[i], minus[i], guess, Q, U[i])
+            steps, mu[i] = rank_two_step(P, mu0, c[i], plus[i], minus[i], guess, Q, U[i])
             searches += 1
             if steps < 0:
+                mu[i] = 0.0
                 return i + 1, b, searches, effort + MAX_LANCZOS, True
             effort += steps
-            mu[i] = found
-        elif project:
+        elif len(P):
+            Pg = Q[MAX_LANCZOS + 2]
             symv(P, plus[i], Pg)
             rank_one(P, -c[i] / (1.0 + c[i] * dot(plus[i], Pg)), Pg)
-        half = 0.5 * signed
-        for j in range(i + 1, n):
-            left_x, left_y = K[j, i], K[j, n + i]
-            right_x, right_y = K[n + j, i], K[n + j, n + i]
-            score[0, j] += signed * left_x * left_y
-            score[1, j] += signed * right_x * right_y
-            score[2, j] += half * (left_x * right_y + left_y * right_x)
+        _update_scores(score, K, i, signed)
         if mu[i] > 0.0:
-            for j in range(i + 1, n):
-                left, right = dot(Z[j], U[i]), dot(Z[n + j], U[i])
-                score[0, j] += mu[i] * left * left
-                score[1, j] += mu[i] * right * right
-                score[2, j] += mu[i] * left * right
+            _raise_scores(score, Z, i, mu[i], U[i])
         updates += 1
         if updates == max_updates:
             return i + 1, b, searches, effort, False

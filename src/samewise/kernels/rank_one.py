@@ -19,7 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
-from samewise.kernels.steps import step_size
+from samewise.kernels.steps import Moved, Rows, StepTuple, Wanted, step_size
 
 # Sums may be reordered (that is what lets them use vector registers); NaN and infinity keep their
 # meaning, although input is checked before it gets here.
@@ -163,20 +163,16 @@ def _add(M: Array, c: float, v: Array) -> None:
 def dense(
     M: Array,
     V: Array,
-    sign: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    step: tuple[float, float, bool],
-    tolerance: float,
+    wanted: Wanted,
+    step: StepTuple,
     b: float,
     floor: float,
     max_updates: int,
-    tau: NDArray[np.float64],
-    violation: NDArray[np.float64],
-    threshold: NDArray[np.float64],
+    moved: Moved,
 ) -> tuple[int, float]:
     """The loop over dense rows of V."""
+    sign, offset, target, weight = wanted
+    tau, violation, threshold = moved
     updates = 0
     for i in range(V.shape[0]):
         v = V[i]
@@ -187,9 +183,7 @@ def dense(
         if p <= 0.0 and not step[2]:
             continue
         sq = _sq_norm(v)
-        t = step_size(
-            p, sq * sq + offset[i] * offset[i], weight[i], step[0], step[1], step[2], tolerance
-        )
+        t = step_size(p, sq * sq + offset[i] * offset[i], weight[i], step)
         if t == 0.0:
             continue
         tau[i] = t
@@ -220,23 +214,18 @@ def _scatter(row: Array, at: NDArray[np.uint32], v: Array, f: float) -> None:
 @njit(cache=True)
 def sparse(
     M: Array,
-    indptr: NDArray[Any],
-    indices: NDArray[np.uint32],
-    data: Array,
-    sign: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    step: tuple[float, float, bool],
-    tolerance: float,
+    rows: Rows,
+    wanted: Wanted,
+    step: StepTuple,
     b: float,
     floor: float,
     max_updates: int,
-    tau: NDArray[np.float64],
-    violation: NDArray[np.float64],
-    threshold: NDArray[np.float64],
+    moved: Moved,
 ) -> tuple[int, float]:
     """The loop over CSR rows with sorted indices: Θ(nnz²) an example."""
+    indptr, indices, data = rows
+    sign, offset, target, weight = wanted
+    tau, violation, threshold = moved
     n = indptr.shape[0] - 1
     updates = 0
     for i in range(n):
@@ -250,9 +239,7 @@ def sparse(
         threshold[i] = b
         p = target[i] - sign[i] * score - offset[i] * b
         violation[i] = p
-        t_i = step_size(
-            p, sq * sq + offset[i] * offset[i], weight[i], step[0], step[1], step[2], tolerance
-        )
+        t_i = step_size(p, sq * sq + offset[i] * offset[i], weight[i], step)
         tau[i] = t_i
         if t_i == 0.0:
             continue
@@ -302,20 +289,16 @@ def dense_bilinear(
     W: Array,
     L: Array,
     R: Array,
-    sign: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    step: tuple[float, float, bool],
-    tolerance: float,
+    wanted: Wanted,
+    step: StepTuple,
     b: float,
     floor: float,
     max_updates: int,
-    tau: NDArray[np.float64],
-    violation: NDArray[np.float64],
-    threshold: NDArray[np.float64],
+    moved: Moved,
 ) -> tuple[int, float]:
     """The loop for W += τ_i sign_i l_i r_iᵀ over dense rows of L and R."""
+    sign, offset, target, weight = wanted
+    tau, violation, threshold = moved
     updates = 0
     for i in range(L.shape[0]):
         u, v = L[i], R[i]
@@ -326,7 +309,7 @@ def dense_bilinear(
         if p <= 0.0 and not step[2]:
             continue
         norm = _sq_norm(u) * _sq_norm(v) + offset[i] * offset[i]
-        t = step_size(p, norm, weight[i], step[0], step[1], step[2], tolerance)
+        t = step_size(p, norm, weight[i], step)
         if t == 0.0:
             continue
         tau[i] = t
@@ -362,26 +345,20 @@ def _scatter_rows(
 @njit(cache=True)
 def sparse_bilinear(
     W: Array,
-    left_ptr: NDArray[Any],
-    left_at: NDArray[np.uint32],
-    left: Array,
-    right_ptr: NDArray[Any],
-    right_at: NDArray[np.uint32],
-    right: Array,
-    sign: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    target: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    step: tuple[float, float, bool],
-    tolerance: float,
+    left_rows: Rows,
+    right_rows: Rows,
+    wanted: Wanted,
+    step: StepTuple,
     b: float,
     floor: float,
     max_updates: int,
-    tau: NDArray[np.float64],
-    violation: NDArray[np.float64],
-    threshold: NDArray[np.float64],
+    moved: Moved,
 ) -> tuple[int, float]:
     """The same over CSR rows: Θ(nnz(l)·nnz(r)) an example."""
+    left_ptr, left_at, left = left_rows
+    right_ptr, right_at, right = right_rows
+    sign, offset, target, weight = wanted
+    tau, violation, threshold = moved
     n = left_ptr.shape[0] - 1
     updates = 0
     for i in range(n):
@@ -396,7 +373,7 @@ def sparse_bilinear(
         p = target[i] - sign[i] * score - offset[i] * b
         violation[i] = p
         norm = _sq_norm(u) * _sq_norm(v) + offset[i] * offset[i]
-        t_i = step_size(p, norm, weight[i], step[0], step[1], step[2], tolerance)
+        t_i = step_size(p, norm, weight[i], step)
         tau[i] = t_i
         if t_i == 0.0:
             continue

@@ -2,57 +2,53 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from samewise._typing import Array
 
 ROUNDING = 1e-12
 """A violation below this is rounding, not a violation: an uncapped step makes the loss exactly 0,
 so a repeated example would otherwise update or not by the last bit."""
 
 
+Vector: TypeAlias = NDArray[np.float64]
+
+# What compiled loops take together. Plain tuples: numba takes a named one only after a slow look at
+# its class.
+Wanted: TypeAlias = tuple[Vector, Vector, Vector, Vector]
+"""sign, offset, target and weight of each example."""
+Moved: TypeAlias = tuple[Vector, Vector, Vector]
+"""τ, the violation and the b it met of each example: written by the loops."""
+Rows: TypeAlias = tuple[NDArray[Any], NDArray[np.uint32], Array]
+"""CSR rows: indptr, indices, data."""
+
+
 class Step(NamedTuple):
     """τ = min(cap · w, p / (‖G‖² + o² + relax / w)) for an example of weight w.
 
-    p is the violation; unless `signed`, only p > 0 moves anything.
+    p is the violation; unless `signed`, only p > 0 moves anything. A step with |τ| < `tolerance` is
+    not made.
     """
 
-    cap: float
-    relax: float
-    signed: bool
+    cap: float = math.inf
+    relax: float = 0.0
+    signed: bool = False
+    tolerance: float = 0.0
 
 
-def pa() -> Step:
-    """Passive–aggressive for the separable case: τ = [p]₊ / ‖G‖²."""
-    return Step(float("inf"), 0.0, False)
-
-
-def pa1(C: float) -> Step:
-    """PA-I, linear slack: τ = min(C, [p]₊ / ‖G‖²)."""
-    return Step(C, 0.0, False)
-
-
-def pa2(C: float) -> Step:
-    """PA-II, quadratic slack: τ = [p]₊ / (‖G‖² + 1/(2C))."""
-    return Step(float("inf"), 1.0 / (2.0 * C), False)
-
-
-def pals(C: float) -> Step:
-    """Least squares: τ = p / (‖G‖² + 1/(2C)), of either sign."""
-    return Step(float("inf"), 1.0 / (2.0 * C), True)
+StepTuple: TypeAlias = tuple[float, float, bool, float]
+"""A Step as loops take it."""
 
 
 @njit(cache=True)
-def step_size(
-    p: float,
-    sq_norm: float,
-    weight: float,
-    cap: float,
-    relax: float,
-    signed: bool,
-    tolerance: float,
-) -> float:
+def step_size(p: float, sq_norm: float, weight: float, step: StepTuple) -> float:
     """τ of one example; 0 where it is passive."""
+    cap, relax, signed, tolerance = step
     if weight == 0.0 or (p <= ROUNDING and not (signed and p < -ROUNDING)):
         return 0.0
     # The smaller of the two: cap·w is infinite wherever the violation is signed.
