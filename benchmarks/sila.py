@@ -123,7 +123,7 @@ def run_cosine() -> list[dict[str, object]]:
     for d, (warm, n, wanted) in COSINES.items():
         pairs = stream(warm + n, d)
         before = GCosLA(GAMMA, BETA, average="last").fit(pairs[:warm])
-        A, b = before._online.store.matrix, before._online.b
+        A, b = before._online.mover.store.matrix, before._online.mover.b
         rest = pairs[warm:]
         out: dict = {}
         copies = iter([copy.deepcopy(before) for _ in range(REPEATS + 1)])
@@ -136,7 +136,7 @@ def run_cosine() -> list[dict[str, object]]:
 
         seconds = interleaved({"eigh": theirs, "samewise": ours}, REPEATS)
         expected, _, updates = out["reference"]
-        found = out["learner"]._online.store.matrix
+        found = out["learner"]._online.mover.store.matrix
         rows.append(
             {
                 "d": d,

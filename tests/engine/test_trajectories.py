@@ -219,7 +219,7 @@ def test_kernel_pola_with_a_linear_kernel_is_pola(d, n, seed):
     ):
         learner.fit(given)
         assert learner.n_updates_ == pola.n_updates_
-        assert learner._online.cone.recent, "no projection was needed: the test shows nothing"
+        assert learner._online.mover.cone.recent, "no projection was needed: the test shows nothing"
         np.testing.assert_allclose(
             learner.pair_distance(given), pola.pair_distance(pairs), rtol=0, atol=1e-9
         )

@@ -72,13 +72,13 @@ def test_after_an_unprojected_step_the_constraint_holds_with_equality(rule, path
     checked = 0
     for i in range(40):
         one, before = pairs[i : i + 1], learner.n_updates_ if i else 0
-        b_before = learner._online.b if i else 0.0
+        b_before = learner._online.mover.b if i else 0.0
         learner.partial_fit(one)
         if learner.n_updates_ == before:
             continue
         v = one.differences()[0]
-        tau = (learner._online.b - b_before) * y[i]
-        p = 1 - y[i] * (learner._online.b - v @ learner._online.store.matrix @ v)
+        tau = (learner._online.mover.b - b_before) * y[i]
+        p = 1 - y[i] * (learner._online.mover.b - v @ learner._online.mover.store.matrix @ v)
         slack = {"pa": 0.0, "pa1": 0.0}.get(rule, tau / (2 * C))
         if rule == "pa1" and math.isclose(tau, C):
             assert p >= -1e-10
@@ -95,8 +95,8 @@ def test_one_subtraction_leaves_at_most_one_negative_eigenvalue(seed):
     learner = PassiveAggressive("pals", 1.0, psd="each")
     subtracted, size = 0, 0.0
     for i in range(len(pairs)):
-        M = learner._online.store.matrix if i else np.zeros((6, 6))
-        b = learner._online.b if i else 0.0
+        M = learner._online.mover.store.matrix if i else np.zeros((6, 6))
+        b = learner._online.mover.b if i else 0.0
         one = pairs[i : i + 1]
         v, y = one.differences()[0], int(one.y[0])
         tau = (1 - y * (b - v @ M @ v)) / (1 + 0.5 + (v @ v) ** 2)
@@ -108,6 +108,6 @@ def test_one_subtraction_leaves_at_most_one_negative_eigenvalue(seed):
         assert np.count_nonzero(values < -tiny) <= (tau * y > 0)
         subtracted += values[0] < -tiny
         learner.partial_fit(one)
-        assert np.linalg.eigvalsh(learner._online.store.matrix)[0] >= -tiny
-        assert learner._online.b >= 1.0
+        assert np.linalg.eigvalsh(learner._online.mover.store.matrix)[0] >= -tiny
+        assert learner._online.mover.b >= 1.0
     assert subtracted > 5

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from samewise._typing import Array
 from samewise.engine.averaging import RankOnes
 from samewise.engine.directions import Directions
 from samewise.engine.mover import Correction, Trace
 from samewise.engine.policy import Cone, Psd, restored_psd
 from samewise.engine.stores import Symmetric
 from samewise.files.state import Saved, State
-from samewise.kernels import cone
+from samewise.files.storable import Storable
 from samewise.kernels import gcosla_loop as gcosla
+from samewise.kernels.cone import Inverse
 
 BLOCK = 64
 
 
 @dataclass
-class CosineMover:
+class CosineMover(Storable):
     """The state (A, b) of a generalized cosine xᵀAx'/√(xᵀAx · x'ᵀAx') and how it moves.
 
     The constraint of a pair is frozen at the current matrix, so there is no other path than the
@@ -77,7 +77,7 @@ class CosineMover:
             (block.offset, np.ascontiguousarray(block.weight)),
             (self.margin, self.step_margin, self.printed, tiny),
             self.b,
-            self.psd - self.since if isinstance(self.psd, int) else -1,
+            self.psd - self.since if isinstance(self.psd, Integral) else -1,
             (*trace.moved, c, plus, minus),
             (trace.mu, trace.U),
         )
@@ -89,7 +89,7 @@ class CosineMover:
         if self.psd == "each":
             projected = np.flatnonzero(trace.mu[done] > 0)
             self.cone.follow(self.store, trace, projected, searches, effort)
-        elif isinstance(self.psd, int):
+        elif isinstance(self.psd, Integral):
             self.since += len(trace.updates)
             if self.since == self.psd:
                 self.since, trace.settle = 0, self._project
@@ -100,7 +100,7 @@ class CosineMover:
             trace.terms = [RankOnes(V[rows], V[rows], a[rows], each) for V, a in signed]
         return trace
 
-    def _inverse(self, d: int) -> cone.Inverse:
+    def _inverse(self, d: int) -> Inverse:
         """What keeps A ⪰ 0 at each step; empty where nothing does."""
         if self.psd != "each":
             return np.empty((0, 0)), 0.0, np.empty((0, d))

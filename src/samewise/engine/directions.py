@@ -128,6 +128,18 @@ def pair_directions(V: Matrix, pairs: Pairs) -> Directions:
     return Directions(V, V, -y, y, ones, weight)
 
 
+def pair_members(pairs: Pairs, margin: float) -> Directions:
+    """The members of pairs as left and right: the constraint y (s(l, r) − b) ≥ margin of a cosine.
+
+    Nothing can be learned where a member is zero: weight 0.
+    """
+    y = pairs.y.astype(np.float64)
+    left, right = pairs.X[pairs.left], pairs.X[pairs.right]
+    weight = np.ones(len(y)) if pairs.sample_weight is None else pairs.sample_weight
+    weight = np.where(_any(left) & _any(right), weight, 0.0)
+    return Directions(left, right, -y, y, np.full(len(y), margin), weight)
+
+
 def triplet_ranking(triplets: Triplets, margin: float) -> Directions:
     """G = q pᵀ, p = p⁺ − p⁻: the constraint qᵀWp ≥ margin of a triplet."""
     n = len(triplets)

@@ -7,7 +7,7 @@ nothing is projected.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,13 +21,14 @@ from samewise.engine.directions import Directions
 from samewise.engine.mover import PATHS, Trace
 from samewise.engine.stores import Full, Symmetric, csr_parts
 from samewise.files.state import Saved, State
+from samewise.files.storable import Storable
 from samewise.kernels import gaussian_loops as gaussian
 from samewise.kernels import psd
 from samewise.kernels.pairwise import row_dots, times
 from samewise.kernels.steps import ROUNDING
 
 
-class Gaussian(ABC):
+class Gaussian(Storable, storable=False):
     """A mover with uncertainty.
 
     Parameters
@@ -62,15 +63,6 @@ class Gaussian(ABC):
     def noise(self, rng: np.random.RandomState) -> Array:
         """What to add to the mean for a matrix sampled from the Gaussian."""
 
-    @abstractmethod
-    def state(self) -> State:
-        """W, its covariance, and what the steps depend on."""
-
-    @classmethod
-    @abstractmethod
-    def restore(cls, saved: Saved) -> Self:
-        """The Gaussian of that state."""
-
 
 class DiagonalGaussian(Gaussian):
     """Independent entries: W_kl has variance Σ_kl, at first 1 (d-AROMA).
@@ -91,7 +83,7 @@ class DiagonalGaussian(Gaussian):
     @property
     def store(self) -> Full:
         """W, a view."""
-        return Full.sharing(self.both.real)
+        return Full(self.both.real)
 
     @property
     def variances(self) -> Array:
@@ -190,11 +182,9 @@ class FactoredGaussian(Gaussian):
     after the step and B += ℓ / (r + s t) · q pᵀ.
     """
 
-    def __init__(
-        self, W: Array, r: float, on_mistakes: bool = False, path: str = "auto"
-    ) -> None:
+    def __init__(self, W: Array, r: float, on_mistakes: bool = False, path: str = "auto") -> None:
         self.r, self.on_mistakes, self.path = r, on_mistakes, path
-        self.mean = Full(W)
+        self.mean = Full(np.array(W, order="C"))
         m, n = W.shape
         self.left = Symmetric(np.eye(m, dtype=W.dtype))
         self.right = Symmetric(np.eye(n, dtype=W.dtype))
@@ -223,22 +213,17 @@ class FactoredGaussian(Gaussian):
         block = directions.rows(start, start + at_once if path == "blocked" else None)
         W = self.mean.array
         block, trace = block.dense(W.dtype), Trace.empty(len(block))
-        state: Any = (W, self.left.lower, self.right.lower)
-        rule: Any = (block.wanted, self.r, gaussian.FLOOR[W.dtype])
+        state = (W, self.left.lower, self.right.lower)
+        given = (state, block.left, block.right, block.wanted, self.r, gaussian.FLOOR[W.dtype])
         if path == "blocked":
-            left, right = gaussian.factored_block(
-                state, block.left, block.right, *rule, trace.moved
-            )
-            trace.terms = [_of_rank_one(left, right)]
+            trace.terms = [_of_rank_one(*gaussian.factored_block(*given, trace.moved))]
             return trace
         terms = [np.empty((1 + self.on_mistakes, len(block), n), W.dtype) for n in W.shape]
         if path == "plain":
             self._plain(block, trace, *terms)
         else:
-            modes: Any = (self.on_mistakes, keep)
-            gaussian.factored_dense(
-                state, block.left, block.right, *rule, modes, trace.moved, *terms
-            )
+            modes = (self.on_mistakes, keep)
+            gaussian.factored_dense(*given, modes, trace.moved, *terms)
         if keep:
             rows, both = trace.updates, zip(*terms, strict=True)
             trace.terms = [_of_rank_one(left[rows], right[rows]) for left, right in both]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -10,6 +12,10 @@ from samewise.files.state import Saved, State
 
 LENGTH = 2048
 """Most points a curve keeps; a longer one is thinned to every second point."""
+
+
+FIELDS = ("rounds", "loss", "mistakes", "updates")
+"""What a curve has, in this order."""
 
 
 @njit(cache=True)
@@ -43,6 +49,7 @@ def _count(
     return loss, mistakes, updates
 
 
+@dataclass
 class History:
     """Rounds, updates, mistakes and hinge loss, in all and along the way.
 
@@ -50,15 +57,12 @@ class History:
     to 2048 examples, then every second, every fourth, … so that memory stays bounded.
     """
 
-    FIELDS = ("rounds", "loss", "mistakes", "updates")
-
-    def __init__(self) -> None:
-        self.rounds = 0
-        self.loss = 0.0
-        self.mistakes = 0
-        self.updates = 0
-        self.every = 1
-        self._points: list[NDArray[np.float64]] = []
+    rounds: int = 0
+    loss: float = 0.0
+    mistakes: int = 0
+    updates: int = 0
+    every: int = 1
+    _points: list[NDArray[np.float64]] = field(default_factory=list)
 
     def record(
         self,
@@ -93,29 +97,24 @@ class History:
     @property
     def curve(self) -> dict[str, NDArray[np.float64]]:
         """Running totals: arrays "rounds", "loss", "mistakes", "updates" of equal length."""
-        return dict(zip(self.FIELDS, self._all_points(), strict=True))
+        return dict(zip(FIELDS, self._all_points(), strict=True))
 
     def _all_points(self) -> NDArray[np.float64]:
         return np.concatenate([np.empty((4, 0)), *self._points], axis=1)
 
     def state(self) -> State:
         """Counters and curve."""
-        counters = {name: getattr(self, name) for name in (*self.FIELDS, "every")}
+        counters = {name: getattr(self, name) for name in (*FIELDS, "every")}
         return State({"points": self._all_points()}, counters)
 
     @classmethod
     def restore(cls, saved: Saved) -> History:
         """The history of that state."""
-        history = cls()
-        rounds = history.rounds = saved.count("rounds")
-        history.loss = saved.number("loss", least=0.0)
-        history.mistakes = saved.count("mistakes", most=rounds)
-        history.updates = saved.count("updates", most=rounds)
-        history.every = saved.count("every", least=1)
-        n_points = rounds // history.every
-        points = saved.array("points", 4, n_points, dtypes=["float64"], empty=True)
-        numbers = history.every * np.arange(1, n_points + 1)
+        rounds, every = saved.count("rounds"), saved.count("every", least=1)
+        loss = saved.number("loss", least=0.0)
+        mistakes, updates = (saved.count(name, most=rounds) for name in ("mistakes", "updates"))
+        points = saved.array("points", 4, rounds // every, dtypes=["float64"], empty=True)
+        numbers = every * np.arange(1, rounds // every + 1)
         rising = np.diff(points, prepend=0.0).min(initial=0.0) >= 0
         saved.check(np.array_equal(points[0], numbers) and rising, "points are no running totals")
-        history._points = [points]
-        return history
+        return cls(rounds, loss, mistakes, updates, every, [points])

@@ -10,11 +10,12 @@ from samewise.engine.directions import Directions
 from samewise.engine.mover import Trace
 from samewise.engine.stores import Symmetric
 from samewise.files.state import Saved, State
+from samewise.files.storable import Storable
 from samewise.kernels import logdet_loop as logdet
 
 
 @dataclass
-class LogDetMover:
+class LogDetMover(Storable):
     """Steps A⁻¹ ← A⁻¹ + β v vᵀ towards y (b − vᵀAv) ≥ target; b stays where it is.
 
     Parameters

@@ -13,7 +13,6 @@ from samewise._typing import Array
 from samewise.engine.averaging import Terms
 from samewise.engine.directions import Directions
 from samewise.engine.stores import Store
-from samewise.files.state import State
 from samewise.kernels.steps import Moved
 
 PATHS = ("auto", "compiled", "blocked", "plain")
@@ -27,8 +26,9 @@ class Trace:
     """What happened in a block: for its `done` first examples, and the b it ended with.
 
     Example i found `threshold[i]`, violated its constraint by `violation[i]` and moved by `tau[i]`;
-    where M was projected at once, `mu[i]` U[i] U[i]ᵀ was added. `terms` are what the updates added to the matrix, where they were asked for. `settle` is what
-    follows the last update, once all that the block did is known: a projection.
+    where M was projected at once, `mu[i]` U[i] U[i]ᵀ was added. `terms` are what the updates added
+    to the matrix, where they were asked for. `settle` is what follows the last update, once all
+    that the block did is known: a projection.
     """
 
     done: int
@@ -59,28 +59,22 @@ class Trace:
 
 
 class Mover(Protocol):
-    """A matrix and a threshold, and how examples move them.
-
-    Attributes
-    ----------
-    store : Symmetric or Full
-        The matrix.
-    b, least_b : float
-        The threshold, and the smallest one that may be returned.
-    """
-
-    b: float
-    least_b: float
+    """A matrix and a threshold, and how examples move them. Every mover is Storable."""
 
     @property
     def store(self) -> Store:
         """The matrix."""
+
+    @property
+    def b(self) -> float:
+        """The threshold."""
+
+    @property
+    def least_b(self) -> float:
+        """The smallest threshold that may be returned."""
 
     def advance(self, directions: Directions, start: int, keep: bool) -> Trace:
         """Move by the next block of the directions, from `start` on.
 
         The trace says how many that were; with `keep` it has the terms that were added.
         """
-
-    def state(self) -> State:
-        """All that the next example meets."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class Cone:
     ) -> Trace:
         """Move `store` through the block, or through as much of it as the trace says."""
         scores, K, V = store.scores(block), store.gram(block), block.right
-        rule: Any = (block.wanted, tuple(step), b, floor)
+        rule = (block.wanted, step.plain, b, floor)
         n, d = V.shape
         trace = Trace.empty(n, d)
         if self.calm or self.P is None:
@@ -83,8 +83,9 @@ class Cone:
             if self.P is None:
                 self.invert(store, -c[c < 0] * np.sqrt(np.diagonal(K))[c < 0])
             trace = Trace.empty(n, d)
-        run = (scores, K, V, self.inverse(d), *rule, trace.moved, (trace.mu, trace.U))
-        trace.done, trace.b, searches, effort = cone.recursion(*run)
+        trace.done, trace.b, searches, effort = cone.recursion(
+            scores, K, V, self.inverse(d), *rule, trace.moved, (trace.mu, trace.U)
+        )
         if trace.done == 0:
             return self._settle(store, block.rows(0, 1), b, floor, step)
         done = slice(0, trace.done)
@@ -125,7 +126,7 @@ class Cone:
             self.budget -= removed
             return True
         self.budget = 0.0
-        lowest = Symmetric(store.lower)
+        lowest = store.copy()
         lowest.add(V[down], V[down], c[down])
         # Ask for more room than this block takes, so that the next blocks need no proof (Weyl);
         # for less after a refusal, which costs a factorization.
@@ -190,7 +191,7 @@ class Cone:
         p = block.target[0] - block.sign[0] * store.scores(block)[0] - block.offset[0] * b
         trace.violation[0], trace.threshold[0] = p, b
         norm = sq * sq + block.offset[0] ** 2
-        trace.tau[0] = step_size(p, norm, block.weight[0], tuple(step))
+        trace.tau[0] = step_size(p, norm, block.weight[0], step.plain)
         trace.b = max(b + trace.tau[0] * block.offset[0], floor)
         store.add(v, v, trace.tau * block.sign)
         shifted = store.lower.copy()

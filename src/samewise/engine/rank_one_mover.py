@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from samewise.engine.averaging import RankOnes
 from samewise.engine.directions import Directions
 from samewise.engine.mover import PATHS, Correction, Trace
 from samewise.engine.policy import Cone, Psd, restored_psd
-from samewise.engine.stores import Store, Symmetric, restored_store
+from samewise.engine.stores import Full, Store, Symmetric
 from samewise.files.state import Saved, State
+from samewise.files.storable import Storable, restored, stored
 from samewise.kernels import blocked
 from samewise.kernels.steps import Step, step_size
 
@@ -23,7 +25,7 @@ SMALL = 128
 
 
 @dataclass
-class RankOneMover:
+class RankOneMover(Storable):
     """W += τ sign l rᵀ and b += τ offset, with the τ of a step.
 
     Parameters
@@ -71,7 +73,7 @@ class RankOneMover:
         self.b = trace.b
         if keep:
             trace.terms = self._terms(block, trace)
-        if isinstance(self.psd, int):
+        if isinstance(self.psd, Integral):
             self.since += len(trace.updates)
             if self.since == self.psd:
                 self.since, trace.settle = 0, self._project
@@ -105,7 +107,7 @@ class RankOneMover:
     @property
     def _left(self) -> int:
         """Updates left before the next projection; −1 for never."""
-        return self.psd - self.since if isinstance(self.psd, int) else -1
+        return self.psd - self.since if isinstance(self.psd, Integral) else -1
 
     @property
     def _floor(self) -> float:
@@ -114,7 +116,7 @@ class RankOneMover:
 
     def _compiled(self, block: Directions, blockwise: bool) -> Trace:
         trace = Trace.empty(len(block))
-        rest = (block.wanted, tuple(self.step), self.b, self._floor, self._left, trace.moved)
+        rest = (block.wanted, self.step.plain, self.b, self._floor, self._left, trace.moved)
         if not blockwise:
             trace.done, trace.b = self.store.loop(block, rest)
             return trace
@@ -132,7 +134,7 @@ class RankOneMover:
         for i, (u, v) in enumerate(zip(block.left, block.right, strict=True)):
             p = float(block.target[i] - block.sign[i] * (u @ M @ v) - block.offset[i] * b)
             norm = float(u @ u) * float(v @ v) + block.offset[i] ** 2
-            tau = step_size(p, norm, block.weight[i], tuple(self.step))
+            tau = step_size(p, norm, block.weight[i], self.step.plain)
             trace.violation[i], trace.threshold[i], trace.tau[i] = p, b, tau
             if tau == 0.0:
                 continue
@@ -197,13 +199,13 @@ class RankOneMover:
             "path": self.path,
             "since": self.since,
         }
-        state = State(values=values).add("store", self.store.state())
+        state = State(values=values).add("store", stored(self.store))
         return state.add("cone", self.cone.state())
 
     @classmethod
     def restore(cls, saved: Saved) -> RankOneMover:
         """The mover of that state."""
-        store = restored_store(saved.part("store"))
+        store: Store = restored(saved.part("store"), Symmetric, Full)
         step = Step(
             saved.number("cap", least=0.0, none=math.inf),
             saved.number("relax", least=0.0),

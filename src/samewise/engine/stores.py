@@ -6,6 +6,7 @@ the compiled loop over examples.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,15 +17,19 @@ from scipy.linalg import block_diag
 from samewise._typing import Array, Matrix
 from samewise.engine.directions import Directions
 from samewise.files.state import Saved, State
+from samewise.files.storable import Storable
 from samewise.kernels import blocked, psd, rank_one
 from samewise.kernels.steps import Rows
 
 
-class Symmetric:
-    """A symmetric d×d matrix, kept in the lower triangle of a C-ordered array."""
+@dataclass
+class Symmetric(Storable):
+    """A symmetric d×d matrix, kept in the lower triangle of a C-ordered array.
 
-    def __init__(self, M: Array) -> None:
-        self.lower = np.tril(M)
+    What stands above the diagonal is not read.
+    """
+
+    lower: Array
 
     @classmethod
     def zeros(cls, d: int, dtype: DTypeLike) -> Symmetric:
@@ -74,7 +79,7 @@ class Symmetric:
 
     def copy(self) -> Symmetric:
         """The same matrix in an array of its own."""
-        return Symmetric(self.lower)
+        return Symmetric(np.tril(self.lower))
 
     def scaled_add(self, c: float, other: Symmetric) -> None:
         """M += c · other."""
@@ -126,18 +131,11 @@ class Symmetric:
         return cls(lower)
 
 
-class Full:
+@dataclass
+class Full(Storable):
     """Any m×n matrix W, in a C-ordered array."""
 
-    def __init__(self, W: Array) -> None:
-        self.array = np.array(W, order="C")
-
-    @classmethod
-    def sharing(cls, W: Array) -> Full:
-        """The matrix in the very array that is given."""
-        full = cls.__new__(cls)
-        full.array = W
-        return full
+    array: Array
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -191,7 +189,7 @@ class Full:
 
     def copy(self) -> Full:
         """The same matrix in an array of its own."""
-        return Full(self.array)
+        return Full(self.array.copy())
 
     def scaled_add(self, c: float, other: Full) -> None:
         """W += c · other."""
@@ -213,11 +211,6 @@ class Full:
 
 
 Store: TypeAlias = Symmetric | Full
-
-
-def restored_store(saved: Saved) -> Store:
-    """The store of that state."""
-    return (Symmetric if saved.has("lower") else Full).restore(saved)
 
 
 def csr_parts(V: Matrix, dtype: DTypeLike) -> Rows:

@@ -19,7 +19,6 @@ from samewise.forms import Bilinear, Form, GeneralizedCosine, KernelMahalanobis,
 from samewise.forms.bilinear import NormalizedBilinear
 from samewise.forms.distance_form import EuclideanForm
 from samewise.kernels.pairwise import squared_norms, times
-from samewise.learners.online.gcosla import GCosLA
 from samewise.learners.online.online_learner import OnlineLearner
 from samewise.learners.online.pair_learner import PairLearner
 from samewise.learners.online.triplet_learner import TripletLearner
@@ -29,8 +28,6 @@ from samewise.supervision import Pairs, Triplets
 _SLACK = 1e-6
 # A learner's matrix has the square of this many entries.
 _MOST_FEATURES = 16_384
-
-_OF_PAIRS = PairLearner | GCosLA
 
 _Map = Callable[[Rows], Rows]
 
@@ -98,7 +95,7 @@ def check_metric(metric: Any, n_features: int) -> None:
             )
         compare_by(metric)
         return
-    if not isinstance(metric, _OF_PAIRS | TripletLearner):
+    if not isinstance(metric, PairLearner | TripletLearner):
         name = type(metric).__name__
         remedy = (
             f" {name} learns from labeled examples as a whole, not from single answers: fit it to "
@@ -109,11 +106,6 @@ def check_metric(metric: Any, n_features: int) -> None:
         raise InvalidInputError(
             "The 'metric' parameter must be None, a form, or an online learner of pairs or "
             f"triplets. Got {name} instead.{remedy}"
-        )
-    if isinstance(metric, GCosLA) and metric.mode == "binary":
-        raise InvalidInputError(
-            "A GCosLA with mode='binary' is many learners; a filter learns one similarity for all "
-            "topics. Use mode='multiclass'."
         )
     if n_features > _MOST_FEATURES:
         raise TooLargeError(
@@ -139,7 +131,7 @@ def teach(
     """
     if not len(document.indices):
         return False
-    if isinstance(learner, _OF_PAIRS):
+    if isinstance(learner, PairLearner):
         members = [document, topic]
         if nearest is not None and len(nearest.indices):
             members.append(nearest)

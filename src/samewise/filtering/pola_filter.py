@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from samewise.engine.directions import Directions
 from samewise.engine.online import Online, few_threads
+from samewise.engine.rank_one_mover import RankOneMover
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import TooLargeError
 from samewise.files.state import Saved, State
@@ -102,16 +103,8 @@ class PolaFilter(SupervisedFilter):
 
     def _engine(self) -> Online:
         """POLA before its first step."""
-        return Online(
-            Symmetric.zeros(self._topics.n_features, np.float64),
-            LEAST_B,
-            Step(np.inf, self.relaxation, False),
-            psd="each",
-            least_b=LEAST_B,
-            average="last",
-            tolerance=0.0,
-            path="auto",
-        )
+        M = Symmetric.zeros(self._topics.n_features, np.float64)
+        return Online(RankOneMover(M, LEAST_B, Step(relax=self.relaxation), "each", LEAST_B))
 
     def _reweigh(self) -> None:
         self._units = [self._vectors.weigh(raw) for raw in self._relevant]
@@ -123,12 +116,12 @@ class PolaFilter(SupervisedFilter):
         engine = self._engines[i]
         if engine is None:
             return 0, LEAST_B
-        store: Any = engine.store
+        store: Any = engine.mover.store
         rows = self._units[i].parts
         if self._squares[i] is None:
             self._squares[i] = sparse_rows.quadratics(rows, store.lower)
         place, distance = sparse_rows.nearest(rows, self._squares[i], x.parts, store.lower)
-        return place, engine.b - distance
+        return place, engine.mover.b - distance
 
     def _margins(self, raw: Rows, unit: Rows) -> list[float]:
         return [
@@ -178,8 +171,9 @@ class PolaFilter(SupervisedFilter):
         self._engines = [None for _ in range(n)]
         for i in range(n):
             if saved.has(f"engine{i}"):
-                engine = Online.restore(saved.part(f"engine{i}"), Symmetric)
-                right = engine.store.shape == (d, d) and engine.psd == "each"
+                engine = Online.restore(saved.part(f"engine{i}"), RankOneMover)
+                mover: Any = engine.mover
+                right = mover.store.shape == (d, d) and mover.psd == "each"
                 saved.check(right, "matrices must be PSD, with the features of the topics")
                 self._engines[i] = engine
         self._reweigh()

@@ -149,10 +149,8 @@ def _shifted(
 
 
 @njit(cache=True)
-def _extend(
-    Q: Array, k: int, alpha: NDArray[np.float64], beta: NDArray[np.float64]
-) -> bool:
-    """Make a Lanczos vector of Q[k + 1] = P Q[k]; whether the Krylov space is complete without it."""
+def _extend(Q: Array, k: int, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> bool:
+    """Make a Lanczos vector of Q[k + 1] = P Q[k]; whether the space is complete without it."""
     d = Q.shape[1]
     w = Q[k + 1]
     alpha[k] = dot(Q[k], w)

@@ -348,17 +348,17 @@ def factored_block(
     rows = np.flatnonzero(tau)
     if len(rows) == 0:
         return L[rows], R[rows]
-    moved = []
+    both = []
     for T, V, C, c in ((Lambda, Y, A, down[0]), (Omega, Z, D, down[1])):
         N = np.asfortranarray((c[rows, None] * C[np.ix_(rows, rows)]).T, dtype=W.dtype)
         X = trsm(1.0, N, np.asfortranarray(V[rows]), lower=1, diag=1)
         X = np.ascontiguousarray(X)
         scaled = X * np.sqrt(c[rows])[:, None].astype(W.dtype)
         syrk(-1.0, scaled.T, beta=1.0, c=T.T, lower=0, overwrite_c=1)
-        moved.append(X)
-    left = moved[0] * tau[rows, None].astype(W.dtype)
-    gemm(1.0, moved[1].T, left.T, trans_b=1, beta=1.0, c=W.T, overwrite_c=1)
-    return left, moved[1]
+        both.append(X)
+    left = both[0] * tau[rows, None].astype(W.dtype)
+    gemm(1.0, both[1].T, left.T, trans_b=1, beta=1.0, c=W.T, overwrite_c=1)
+    return left, both[1]
 
 
 @njit(cache=True, fastmath=FAST)

@@ -261,8 +261,7 @@ def _step(rule: MarginRule, violation: float, x: Array, w: Array) -> float:
     gain = _gain(x, w, rule.structure)
     if gain <= 0.0:
         return 0.0
-    cap, relax, signed = rule.step
-    return step_size(violation, gain, 1.0, cap, relax, signed, 0.0)
+    return step_size(violation, gain, 1.0, rule.step)
 
 
 @njit(cache=True)

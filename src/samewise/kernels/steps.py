@@ -28,6 +28,10 @@ Rows: TypeAlias = tuple[NDArray[Any], NDArray[np.uint32], Array]
 """CSR rows: indptr, indices, data."""
 
 
+StepTuple: TypeAlias = tuple[float, float, bool, float]
+"""cap, relax, signed and tolerance of a Step."""
+
+
 class Step(NamedTuple):
     """τ = min(cap · w, p / (‖G‖² + o² + relax / w)) for an example of weight w.
 
@@ -40,9 +44,10 @@ class Step(NamedTuple):
     signed: bool = False
     tolerance: float = 0.0
 
-
-StepTuple: TypeAlias = tuple[float, float, bool, float]
-"""A Step as loops take it."""
+    @property
+    def plain(self) -> StepTuple:
+        """The step as compiled loops take it."""
+        return float(self.cap), float(self.relax), bool(self.signed), float(self.tolerance)
 
 
 @njit(cache=True)

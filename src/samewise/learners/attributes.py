@@ -60,6 +60,25 @@ class Count(_Value):
         return saved.count(name, least=self.least)
 
 
+@dataclass(frozen=True)
+class Choice(_Value):
+    """One of some texts."""
+
+    choices: tuple[str, ...]
+
+    def restored(self, saved: Saved, name: str, learner: Any) -> str:
+        """The text."""
+        return saved.choice(name, self.choices)
+
+
+class Positive(_Value):
+    """A finite number above 0."""
+
+    def restored(self, saved: Saved, name: str, learner: Any) -> float:
+        """The number."""
+        return saved.positive(name)
+
+
 class Flag(_Value):
     """True or false."""
 

@@ -26,9 +26,9 @@ from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.files.state import Saved, State
 from samewise.forms import Bilinear, NormalizedBilinear
 from samewise.kernels import sila_loop as kernel
-from samewise.kernels import steps
 from samewise.kernels.pairwise import dense
 from samewise.kernels.screen import screen, whitened
+from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute, FormOf, Labels
 from samewise.learners.neighbors.base_similarity import BaseSimilarity
 from samewise.learners.neighbors.class_checks import numbered, warn_of_small_classes
@@ -250,7 +250,7 @@ class SiLA(SimilarityLearner):
         """Learn from a block of examples."""
         n, d = len(shown), neighborhoods.base.rows.shape[1]
         hinge, psd = self.step != "perceptron", bool(self.psd)
-        step = steps.pa2(self.C) if self.step == "pa2" else steps.pa1(self.C)
+        step = Step(relax=0.5 / self.C) if self.step == "pa2" else Step(cap=self.C)
         rule = kernel.MarginRule(STRUCTURES[self.structure], psd, step, float(hinge))
         tau, violation, mu = np.zeros((3, n))
         W, U = np.zeros((n, d)), np.zeros((n if psd else 0, d))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from numbers import Integral, Real
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,39 +13,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.engine.averaging import Spec, checked_average
-from samewise.engine.gaussian_mover import DiagonalGaussian, FactoredGaussian, Gaussian, Uncertain
+from samewise.engine.gaussian_mover import DiagonalGaussian, FactoredGaussian
 from samewise.engine.online import Online
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved
 from samewise.forms import Bilinear
 from samewise.kernels.neighbors import top_k
 from samewise.kernels.pairwise import times
+from samewise.learners.online.initial_similarity import Bases
 from samewise.learners.online.triplet_learner import TripletLearner
+from samewise.supervision import Triplets
 
 __all__ = ["DiagonalAROMA", "FactoredAROMA"]
 
 
-class AROMA(TripletLearner):
+class UncertainScores:
     """What both have in common: a Gaussian over W, and what its variance is good for."""
 
-    r: float
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TripletLearner._parameter_constraints,
-        "r": [Interval(Real, 0, None, closed="neither")],
-    }
-
-    @abstractmethod
-    def _start(self, W: Array) -> Gaussian:
-        """The Gaussian with mean W to start from."""
-
-    def _engine(self, W: Array) -> Online:
-        return Uncertain(self._start(W), average=self.average, path=self.path)
+    if TYPE_CHECKING:
+        metric_: Any
+        _online: Online
+        _bases: Bases | None
 
     @property
     def _gaussian(self) -> Any:
         check_is_fitted(self)
-        return cast(Uncertain, self._online).gaussian
+        return self._online.mover
 
     def score_variance(self, Q: Matrix, P: Matrix) -> Array:
         """How unsure the score qᵀWp is, all queries against all items.
@@ -60,7 +52,7 @@ class AROMA(TripletLearner):
         -------
         array of shape (k, l)
             The variance of qᵀWp under what was learned: at first ‖q‖²‖p‖², small where much was
-            told about queries and items of that kind.
+            learned about queries and items of that kind.
         """
         return self._gaussian.variance(*self._in_coordinates(Q, P))
 
@@ -141,7 +133,7 @@ class AROMA(TripletLearner):
         return times(Q, self._bases[0].astype(Q.dtype)), times(P, self._bases[1].astype(P.dtype))
 
 
-class DiagonalAROMA(AROMA):
+class DiagonalAROMA(UncertainScores, TripletLearner):
     """d-AROMA: a bilinear similarity S(q, p) = qᵀWp and the variance Σ of each of its entries.
 
     Starting from Σ = 1, a triplet (q, p⁺, p⁻) with p = p⁺ − p⁻, loss
@@ -149,7 +141,7 @@ class DiagonalAROMA(AROMA):
 
         W ← W + ℓ / (s + r) · Σ ∘ G,   Σ ← Σ − (Σ ∘ G)² / (s + r).
 
-    Entries that were told much about move little: rare features keep learning fast. Sparse
+    Entries about which much is known move little: rare features keep learning fast. Sparse
     vectors cost Θ(nnz(q) · nnz(p)) a triplet. The paper's Theorem 1 bounds the mistakes;
     tests/theory/test_aroma.py has where it holds as printed, and where not (r > 2).
 
@@ -211,15 +203,36 @@ class DiagonalAROMA(AROMA):
         Σ, in the coordinates of `rank` where that is given.
     margin_ : float
         The margin used.
-    n_updates_, n_seen_, n_mistakes_ : int
-        A mistake is a triplet with qᵀWp ≤ 0 when it was shown.
+    n_updates_ : int
+        Updates so far.
+    n_seen_ : int
+        Triplets seen so far.
+    n_mistakes_ : int
+        Triplets that were judged wrongly when they arrived.
     n_skipped_ : int
-        Triplets from which nothing can be learned: q = 0, p⁺ = p⁻, or weight 0.
+        Number of triplets from which nothing can be learned: q = 0, p⁺ = p⁻, or weight 0.
     loss_ : float
+        Σ ℓ over the triplets, each when it arrived.
     history_ : dict of arrays
+        Running totals "rounds", "loss", "mistakes" and "updates".
     validation_curve_ : list of (triplets seen, mean average precision)
         Where there were validation examples.
-    n_features_in_, n_features_items_, feature_names_in_
+    n_features_items_ : int
+        Number of features of the items.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str
+        Names of the features, if X had any.
+
+    See Also
+    --------
+    FactoredAROMA : Rows and columns of W covary.
+    OASIS : Learns W without its uncertainty.
+
+    Notes
+    -----
+    A mistake is a triplet with qᵀWp ≤ 0 when it arrived. There is no average of the last q, which
+    would need q matrices, and no blocked path: "blocked" is "compiled".
 
     References
     ----------
@@ -239,6 +252,12 @@ class DiagonalAROMA(AROMA):
     >>> learner.ask(X[1000], X[1001:], n=3).shape
     (3,)
     """
+
+    _moved_by = DiagonalGaussian
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TripletLearner._parameter_constraints,
+        "r": [Interval(Real, 0, None, closed="neither")],
+    }
 
     def __init__(
         self,
@@ -273,18 +292,17 @@ class DiagonalAROMA(AROMA):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _start(self, W: Array) -> Gaussian:
+    def _mover(self, examples: Triplets) -> DiagonalGaussian:
         if checked_average(self.average)[0] == "suffix":
             raise InvalidInputError(
                 "DiagonalAROMA has no suffix average: its steps are whole matrices, and the last q "
                 f"of them would have to be kept. Got {self.average!r}; use 'survival' or 'uniform'."
             )
-        return DiagonalGaussian(W, self.r)
+        return DiagonalGaussian(self._start(examples), self.r, self.path)
 
-    def _restored_engine(self, saved: Saved) -> Online:
-        online = Uncertain.restore(saved, DiagonalGaussian)
-        saved.check(online.average.kind != "suffix", "average must not be suffix")
-        return online
+    def _restore_learned(self, saved: Saved) -> None:
+        super()._restore_learned(saved)
+        saved.check(self._online.average.kind != "suffix", "average must not be suffix")
 
     @property
     def variance_(self) -> Array:
@@ -292,7 +310,7 @@ class DiagonalAROMA(AROMA):
         return self._gaussian.variances.copy()
 
 
-class FactoredAROMA(AROMA):
+class FactoredAROMA(UncertainScores, TripletLearner):
     """f-AROMA: a bilinear similarity S(q, p) = qᵀWp whose rows covary by Λ and columns by Ω.
 
     Starting from Λ = I and Ω = I, a triplet (q, p⁺, p⁻) with p = p⁺ − p⁻, loss
@@ -364,18 +382,38 @@ class FactoredAROMA(AROMA):
     query_covariance_ : array of shape (n_features, n_features)
         Λ, in the coordinates of `rank` where that is given.
     item_covariance_ : array of shape (n_item_features, n_item_features)
-        Ω, likewise.
+        Ω, in the coordinates of `rank` where that is given.
     margin_ : float
         The margin used.
-    n_updates_, n_seen_, n_mistakes_ : int
-        A mistake is a triplet with qᵀWp ≤ 0 when it was shown.
+    n_updates_ : int
+        Updates so far.
+    n_seen_ : int
+        Triplets seen so far.
+    n_mistakes_ : int
+        Triplets that were judged wrongly when they arrived.
     n_skipped_ : int
-        Triplets from which nothing can be learned: q = 0, p⁺ = p⁻, or weight 0.
+        Number of triplets from which nothing can be learned: q = 0, p⁺ = p⁻, or weight 0.
     loss_ : float
+        Σ ℓ over the triplets, each when it arrived.
     history_ : dict of arrays
+        Running totals "rounds", "loss", "mistakes" and "updates".
     validation_curve_ : list of (triplets seen, mean average precision)
         Where there were validation examples.
-    n_features_in_, n_features_items_, feature_names_in_
+    n_features_items_ : int
+        Number of features of the items.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str
+        Names of the features, if X had any.
+
+    See Also
+    --------
+    DiagonalAROMA : Entries of W are independent.
+    OASIS : Learns W without its uncertainty.
+
+    Notes
+    -----
+    A mistake is a triplet with qᵀWp ≤ 0 when it arrived.
 
     References
     ----------
@@ -397,8 +435,10 @@ class FactoredAROMA(AROMA):
     True
     """
 
+    _moved_by = FactoredGaussian
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **AROMA._parameter_constraints,
+        **TripletLearner._parameter_constraints,
+        "r": [Interval(Real, 0, None, closed="neither")],
         "update": [StrOptions({"margin", "mistake"})],
     }
 
@@ -437,11 +477,8 @@ class FactoredAROMA(AROMA):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _start(self, W: Array) -> Gaussian:
-        return FactoredGaussian(W, self.r, self.update == "mistake")
-
-    def _restored_engine(self, saved: Saved) -> Online:
-        return Uncertain.restore(saved, FactoredGaussian)
+    def _mover(self, examples: Triplets) -> FactoredGaussian:
+        return FactoredGaussian(self._start(examples), self.r, self.update == "mistake", self.path)
 
     @property
     def query_covariance_(self) -> Array:

@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Array, Matrix
 from samewise.engine.kernel_span import BLOCK, KernelSpan, restored_rows, rows_state
-from samewise.engine.online import Online
+from samewise.engine.rank_one_mover import RankOneMover
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.forms import Form, KernelMahalanobis
 from samewise.kernels import psd
 from samewise.kernels.steps import Step
-from samewise.learners.online.pair_learner import LEAST_B, PairLearner
+from samewise.learners.attributes import Attribute
+from samewise.learners.online.pair_learner import FROM_PAIRS, LEAST_B, PairDistance, PairLearner
 from samewise.supervision import Pairs
+from samewise.supervision.gate import is_labeled
 
 __all__ = ["KernelPOLA"]
 
 
-class KernelPOLA(PairLearner):
+class _Span(Attribute):
+    """The span that the matrix lives in."""
+
+    def keep(self, state: State, name: str, value: KernelSpan) -> None:
+        state.add(name, value.state())
+
+    def restored(self, saved: Saved, name: str, learner: KernelPOLA) -> KernelSpan:
+        width, numbers = learner.n_features_in_, learner._precomputed
+        return KernelSpan.restore(saved.part(name), width, numbers)
+
+
+class _Point(Attribute):
+    """One point that the kernel is evaluated on."""
+
+    def keep(self, state: State, name: str, value: Matrix) -> None:
+        state.add(name, rows_state(value))
+
+    def restored(self, saved: Saved, name: str, learner: KernelPOLA) -> Matrix:
+        return restored_rows(saved.part(name), 1, learner.n_features_in_, learner._precomputed)
+
+
+class KernelPOLA(PairDistance, PairLearner):
     """POLA on φ(x), known through a kernel k(x, x′) = φ(x)·φ(x′) only.
 
     The matrix stays in the span of the differences φ(x) − φ(x′) of the pairs that updated it,
@@ -42,7 +66,7 @@ class KernelPOLA(PairLearner):
         its rows, and later input holds the kernel values of new points with all training points.
     kernel_params : dict, default=None
         Keywords for the kernel, such as ``{"gamma": 0.5}``.
-    gamma : float, default=0.0
+    relaxation : float, default=0.0
         Relaxation γ for data that are not separable: larger is more cautious.
     n_passes : int, default=1
         How often `fit` goes through the data.
@@ -66,6 +90,8 @@ class KernelPOLA(PairLearner):
         The learned distance.
     threshold_ : float
         b, on squared distances.
+    components_ : array of shape (rank, n_points)
+        Coefficients of the learned directions in the points that the form holds.
     n_updates_ : int
         Updates so far.
     n_seen_ : int
@@ -80,6 +106,10 @@ class KernelPOLA(PairLearner):
         Number of features.
     feature_names_in_ : array of str
         Names of the features, if X had any.
+
+    See Also
+    --------
+    POLA : The same without a kernel.
 
     Notes
     -----
@@ -102,24 +132,26 @@ class KernelPOLA(PairLearner):
     True
     """
 
+    _moved_by = RankOneMover
+    _learned: ClassVar[dict[str, Attribute]] = {
+        **PairLearner._learned,
+        "_span": _Span(),
+        "_first": _Point(),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FROM_PAIRS,
         "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
         "kernel_params": [None, dict],
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "n_passes": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean"],
+        "relaxation": [Interval(Real, 0, None, closed="left")],
         "tolerance": [Interval(Real, 0, None, closed="left")],
-        "n_pairs": [None, Interval(Integral, 1, None, closed="left")],
         "strategy": [StrOptions({"balanced", "random"})],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
         self,
         kernel: str | Callable[..., float] = "rbf",
         kernel_params: Mapping[str, Any] | None = None,
-        gamma: float = 0.0,
+        relaxation: float = 0.0,
         *,
         n_passes: int = 1,
         shuffle: bool = False,
@@ -131,7 +163,7 @@ class KernelPOLA(PairLearner):
     ) -> None:
         self.kernel = kernel
         self.kernel_params = kernel_params
-        self.gamma = gamma
+        self.relaxation = relaxation
         self.n_passes = n_passes
         self.shuffle = shuffle
         self.tolerance = tolerance
@@ -140,35 +172,45 @@ class KernelPOLA(PairLearner):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _begin(self, pairs: Pairs) -> Online:
-        self._span = KernelSpan()
-        self._first = self._members(pairs[:1])[0]
-        if not self._precomputed:
-            # Meets keywords that the kernel does not know before anything is learned.
-            self._evaluate(self._first, self._first)
-        return Online(
-            Symmetric(np.empty((0, 0))),
-            1.0,
-            Step(float("inf"), self.gamma, False),
-            psd="each",
-            least_b=LEAST_B,
-            average="last",
-            tolerance=self.tolerance,
-            path="auto",
-        )
-
-    def _portions(self, pairs: Pairs) -> Iterator[slice]:
-        return (slice(start, start + BLOCK) for start in range(0, len(pairs), BLOCK))
-
-    def _show(self, online: Online, pairs: Pairs) -> None:
-        kernel = partial(_submatrix, pairs.X) if self._precomputed else self._evaluate
-        self._span.learn(online, pairs, *self._members(pairs), kernel)
-
     @property
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _members(self, pairs: Pairs) -> tuple[Matrix, Matrix]:
+    def _supervision(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        random: np.random.RandomState,
+        reset: bool,
+        **more: Any,
+    ) -> Pairs:
+        pairs = super()._supervision(X, y, sample_weight, random, reset)
+        n, m = pairs.X.shape
+        if self._precomputed and n != m:
+            raise InvalidInputError(
+                "With kernel='precomputed', X must be the square kernel matrix between the "
+                f"training points. Got shape ({n}, {m})."
+            )
+        return pairs
+
+    def _mover(self, examples: Pairs) -> RankOneMover:
+        self._span = KernelSpan()
+        self._first = self._points(examples[:1])[0]
+        if not self._precomputed:
+            # Meets keywords that the kernel does not know before anything is learned.
+            self._evaluate(self._first, self._first)
+        step = Step(relax=self.relaxation, tolerance=self.tolerance)
+        return RankOneMover(Symmetric(np.empty((0, 0))), LEAST_B, step, "each", LEAST_B)
+
+    def _learn(self, examples: Pairs, once: bool, **how: Any) -> None:
+        super()._learn(examples, once, sizes=(BLOCK, BLOCK), **how)
+
+    def _show(self, examples: Pairs) -> None:
+        kernel = partial(_submatrix, examples.X) if self._precomputed else self._evaluate
+        self._span.learn(self._online, examples, *self._points(examples), kernel)
+
+    def _points(self, pairs: Pairs) -> tuple[Matrix, Matrix]:
         """What the kernel is evaluated on: rows, or their numbers in the kernel matrix."""
         if self._precomputed:
             return pairs.left.astype(np.int64), pairs.right.astype(np.int64)
@@ -179,16 +221,6 @@ class KernelPOLA(PairLearner):
         params = (self.kernel_params or {}).items()
         plain = {name: v.item() if isinstance(v, np.generic) else v for name, v in params}
         return pairwise_kernels(A, B, metric=self.kernel, **plain)
-
-    def _supervision(self, X: Any, *args: Any, **kwargs: Any) -> Pairs:
-        pairs = super()._supervision(X, *args, **kwargs)
-        n, m = pairs.X.shape
-        if self._precomputed and n != m:
-            raise InvalidInputError(
-                "With kernel='precomputed', X must be the square kernel matrix between the "
-                f"training points. Got shape ({n}, {m})."
-            )
-        return pairs
 
     def _form(self, M: Array) -> Form:
         span = self._span
@@ -209,35 +241,24 @@ class KernelPOLA(PairLearner):
         return KernelMahalanobis(coefficients, members, self.kernel, self.kernel_params)
 
     @property
-    def _n_features_out(self) -> int:
-        return len(self.metric_.coefficients)  # type: ignore[attr-defined]
+    def _shape(self) -> tuple[int, int]:
+        return len(self._span), len(self._span)
 
-    def _squared_lengths(self, V: Matrix) -> Array:
-        raise InvalidInputError(
-            "Under a kernel a distance depends on both members of a pair. Got a matrix; give Pairs "
-            "or an array of shape (n, 2, d)."
-        )
-
-    def _learned_state(self) -> State:
-        state = super()._learned_state().add("span", self._span.state())
-        return state.add("first", rows_state(self._first))
+    def _members(self, X: Any) -> Pairs:
+        if self._precomputed and is_labeled(X):
+            raise InvalidInputError(
+                "A kernel matrix does not have the kernel values of the zero vector, with which "
+                "rows are compared. Got a matrix; give Pairs or an array of shape (n, 2, d)."
+            )
+        return super()._members(X)
 
     def _restore_learned(self, saved: Saved) -> None:
         super()._restore_learned(saved)
-        shape = self.n_features_in_, self._precomputed
-        self._span = KernelSpan.restore(saved.part("span"), *shape)
-        self._first = restored_rows(saved.part("first"), 1, *shape)
-        s = len(self._span)
-        saved.check(self._online.store.shape == (s, s), "matrix does not live in the span")
+        mover = self._online.mover
+        saved.check(isinstance(mover, RankOneMover) and mover.psd == "each", "psd must be each")
         if not self._precomputed:
             # Meets unknown keywords; not on the rows, whose width a file may only claim.
             self._evaluate(np.ones((1, 1)), np.ones((1, 1)))
-
-    def _restored_engine(self, saved: Saved) -> Online:
-        online = Online.restore(saved, Symmetric)
-        right = online.psd == "each" and online.average.kind == "last"
-        saved.check(right, "psd must be each, and average last")
-        return online
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,24 +9,20 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from samewise.engine.directions import pair_difference
-from samewise.engine.logdet_mover import LogDet
-from samewise.engine.online import Online
+from samewise.engine.directions import Directions
+from samewise.engine.logdet_mover import LogDetMover
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import Saved
 from samewise.forms import Mahalanobis
+from samewise.learners.attributes import Attribute, TwoNumbers
 from samewise.learners.batch.itml import chosen_bounds, definite
-from samewise.learners.online.linear_pairs import LinearPairLearner
+from samewise.learners.online.pair_learner import FROM_PAIRS, PairDistance, PairLearner
 from samewise.supervision import Pairs
 
 __all__ = ["LEGO"]
 
-PASSED_ON = ("n_passes", "shuffle", "n_pairs", "strategy", "verbose", "random_state")
-"""Parameters in common with the other online learners of pairs."""
 
-
-class LEGO(LinearPairLearner):
+class LEGO(PairDistance, PairLearner):
     """LogDet exact gradient online: ITML's steps, one pair at a time, each taken once.
 
     A similar pair aims at vᵀAv ≤ u, a dissimilar one at vᵀAv ≥ l. With t the bound and p = vᵀAv
@@ -74,18 +70,33 @@ class LEGO(LinearPairLearner):
     bounds_ : tuple of floats
         (u, l).
     components_ : array of shape (rank, n_features)
-    n_updates_, n_seen_, n_mistakes_ : int
-        A mistake is a pair on the wrong side of the threshold when it was shown.
+        L with A = LᵀL, leading directions first.
+    n_updates_ : int
+        Updates so far.
+    n_seen_ : int
+        Pairs seen so far.
+    n_mistakes_ : int
+        Pairs that were judged wrongly when they arrived.
     loss_ : float
-        Σ |vᵀAv − t| over the pairs beyond their bounds as they were shown.
+        Σ ℓ over the pairs, each when it arrived.
     history_ : dict of arrays
         Running totals "rounds", "loss", "mistakes" and "updates".
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str
+        Names of the features, if X had any.
+
+    See Also
+    --------
+    ITML : The same steps, repeated until all pairs are satisfied, with slack.
+    PassiveAggressive : Steps in the Frobenius norm.
 
     Notes
     -----
-    The state is kept in float64; float32 data give a float32 metric. Sparse rows are accepted; A
-    and the time for a pair, Θ(d²), are those of dense ones.
+    The initial matrix must be positive definite. The loss is Σ |vᵀAv − t| over the pairs beyond
+    their bounds; a mistake is a pair on the wrong side of the threshold. The state is kept in
+    float64; float32 data give a float32 metric. Sparse rows are accepted; A and the time for a
+    pair, Θ(d²), are those of dense ones.
 
     References
     ----------
@@ -95,19 +106,22 @@ class LEGO(LinearPairLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from samewise import Pairs
-    >>> from samewise.learners.online.lego import LEGO
+    >>> from samewise import LEGO, Pairs
     >>> X, y = load_iris(return_X_y=True)
     >>> pairs = Pairs.from_labels(X, y, n_pairs=2000, random_state=0)
     >>> LEGO(eta=0.1).fit(pairs).score(X, y) > 0.9
     True
     """
 
+    bounds_: tuple[float, float]
+
+    _moved_by = LogDetMover
+    _learned: ClassVar[dict[str, Attribute]] = {**PairLearner._learned, "bounds_": TwoNumbers()}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FROM_PAIRS,
         "eta": [Interval(Real, 0, None, closed="neither")],
         "bounds": ["array-like", None],
         "init": [StrOptions({"identity"}), "array-like", Mahalanobis],
-        **{name: LinearPairLearner._parameter_constraints[name] for name in PASSED_ON},
     }
 
     def __init__(
@@ -133,27 +147,15 @@ class LEGO(LinearPairLearner):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _begin(self, pairs: Pairs) -> Online:
-        self._dtype = pairs.X.dtype
-        A = definite(self.init, pairs.X.shape[1], "init")
-        u, low = chosen_bounds(self.bounds, pairs, A)
+    def _mover(self, examples: Pairs) -> LogDetMover:
+        A = definite(self.init, examples.X.shape[1], "init")
+        u, low = self.bounds_ = chosen_bounds(self.bounds, examples, A)
         if u == low:
             raise InvalidInputError(
                 f"LEGO needs a lower bound above the upper one. Got u = l = {u:g}; give bounds."
             )
-        return LogDet(A, (u + low) / 2, (low - u) / 2, self.eta)
+        return LogDetMover(Symmetric(A), (u + low) / 2, self.eta)
 
-    def _show(self, online: Online, pairs: Pairs) -> None:
-        assert isinstance(online, LogDet)
-        margin = np.full(len(pairs), online.margin)
-        online.learn(replace(pair_difference(pairs), target=margin))
-
-    @property
-    def bounds_(self) -> tuple[float, float]:
-        """(u, l), on squared distances."""
-        b = self.threshold_
-        assert isinstance(self._online, LogDet)
-        return b - self._online.margin, b + self._online.margin
-
-    def _restored_engine(self, saved: Saved) -> Online:
-        return LogDet.restore(saved, Symmetric)
+    def _directions(self, examples: Pairs) -> Directions:
+        margin = np.full(len(examples), (self.bounds_[1] - self.bounds_[0]) / 2)
+        return replace(super()._directions(examples), target=margin)

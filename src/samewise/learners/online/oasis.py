@@ -10,14 +10,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._typing import Array
 from samewise.engine.averaging import Spec
-from samewise.engine.online import Online
-from samewise.engine.policy import Policy
+from samewise.engine.policy import Psd
+from samewise.engine.rank_one_mover import RankOneMover
 from samewise.engine.stores import Full
 from samewise.exceptions import InvalidInputError
-from samewise.files.state import Saved
-from samewise.forms import Bilinear, LowRankBilinear
+from samewise.forms import Form
 from samewise.kernels import psd as cone
-from samewise.kernels import steps
+from samewise.kernels.steps import Step
 from samewise.learners.online.triplet_learner import TripletLearner
 from samewise.supervision import Triplets
 
@@ -94,15 +93,36 @@ class OASIS(TripletLearner):
         The learned similarity, with `matrix` W.
     margin_ : float
         The margin used.
-    n_updates_, n_seen_, n_mistakes_ : int
-        A mistake is a triplet with qᵀWp ≤ 0 when it was shown.
+    n_updates_ : int
+        Updates so far.
+    n_seen_ : int
+        Triplets seen so far.
+    n_mistakes_ : int
+        Triplets that were judged wrongly when they arrived.
     n_skipped_ : int
-        Triplets from which nothing can be learned: q = 0, p⁺ = p⁻, or weight 0.
+        Number of triplets from which nothing can be learned: q = 0, p⁺ = p⁻, or weight 0.
     loss_ : float
+        Σ ℓ over the triplets, each when it arrived.
     history_ : dict of arrays
+        Running totals "rounds", "loss", "mistakes" and "updates".
     validation_curve_ : list of (triplets seen, mean average precision)
         Where there were validation examples.
-    n_features_in_, n_features_items_, feature_names_in_
+    n_features_items_ : int
+        Number of features of the items.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str
+        Names of the features, if X had any.
+
+    See Also
+    --------
+    DiagonalAROMA : Also learns how certain each entry of W is.
+    FactoredAROMA : Also learns how rows and columns of W covary.
+
+    Notes
+    -----
+    A mistake is a triplet with qᵀWp ≤ 0 when it arrived. With `psd`, it is the symmetric part of W
+    that is made positive semi-definite.
 
     References
     ----------
@@ -122,6 +142,7 @@ class OASIS(TripletLearner):
     True
     """
 
+    _moved_by = RankOneMover
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TripletLearner._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -136,7 +157,7 @@ class OASIS(TripletLearner):
         *,
         init: Any = "identity",
         symmetric: bool = False,
-        psd: str | int | None = None,
+        psd: Psd = None,
         average: Spec = "last",
         n_passes: int = 1,
         shuffle: bool = False,
@@ -166,33 +187,17 @@ class OASIS(TripletLearner):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _begin(self, told: Triplets) -> Online:
-        m, n = told.X.shape[1], told.items.shape[1]
+    def _mover(self, examples: Triplets) -> RankOneMover:
+        m, n = examples.X.shape[1], examples.items.shape[1]
         if m != n and (self.symmetric or self.psd is not None):
             raise InvalidInputError(
                 "symmetric and psd need queries and items of the same features. Got "
                 f"{m} and {n} features; leave both out."
             )
-        return super()._begin(told)
+        W = np.array(self._start(examples), order="C")
+        return RankOneMover(Full(W), 0.0, Step(cap=self.C), self.psd, path=self.path)
 
-    def _engine(self, W: Array) -> Online:
-        # Once at the end is the form's affair; so is never.
-        policy: Policy = self.psd if isinstance(self.psd, int | np.integer) else "end"
-        return Online(
-            Full(W),
-            0.0,
-            steps.pa1(self.C),
-            psd=policy,
-            least_b=-np.inf,
-            average=self.average,
-            tolerance=0.0,
-            path=self.path,
-        )
-
-    def _restored_engine(self, saved: Saved) -> Online:
-        return Online.restore(saved, Full)
-
-    def _form(self, M: Array) -> Bilinear | LowRankBilinear:
+    def _form(self, M: Array) -> Form:
         if self.psd is not None:
             M = cone.project(M)
         elif self.symmetric:

@@ -8,38 +8,38 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
-from samewise.engine.online import Online, few_threads
-from samewise.engine.progress import Progress
+from samewise.engine.averaging import Spec
+from samewise.engine.directions import Directions
+from samewise.engine.mover import Mover
+from samewise.engine.online import Course, Online
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.forms import Form
 from samewise.learners.learner import Learner
-from samewise.supervision.streams import passes
 
 
-class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner, storable=False):
+class OnlineLearner(Learner, storable=False):
     """A form learned online.
 
-    A kind of learner says what supervision it takes (`_supervision`); a concrete one how it begins
-    (`_begin`), what it does with a portion of its examples (`_portions`, `_show`) and what form it
-    hands out (`_form`).
+    A learner is a recipe of five things: the supervision it takes (`_supervision`), the directions
+    it makes of it (`_directions`), what moves the matrix along them (`_mover`), the average of the
+    hypotheses (`average`) and the form of the result (`_form`).
     """
 
     n_passes: int
     shuffle: bool
     verbose: int | bool
     random_state: Any
+    average: Spec = "last"
     _keeps_random: ClassVar[bool] = True
+    _moved_by: ClassVar[type]
+    """The class of the mover."""
 
     @abstractmethod
     def _supervision(
@@ -51,23 +51,24 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner, 
         reset: bool,
         **more: Any,
     ) -> Any:
-        """What was handed in, checked: Pairs or Triplets. `more` is what else `fit` took."""
+        """The given supervision, checked: Pairs or Triplets. `more` is what else `fit` takes."""
 
     @abstractmethod
-    def _begin(self, told: Any) -> Online:
-        """The state before the first example."""
+    def _mover(self, examples: Any) -> Mover:
+        """The matrix before the first example, and how it moves."""
 
     @abstractmethod
-    def _portions(self, told: Any) -> Iterator[slice]:
-        """The examples in portions, between which a run may be interrupted."""
-
-    @abstractmethod
-    def _show(self, online: Online, told: Any) -> None:
-        """Learn from one portion."""
+    def _directions(self, examples: Any) -> Directions:
+        """What examples would like to change."""
 
     @abstractmethod
     def _form(self, M: Array) -> Form:
         """The form of a learned matrix."""
+
+    @property
+    @abstractmethod
+    def _shape(self) -> tuple[int, int]:
+        """The shape of the matrix."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -77,87 +78,86 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner, 
 
         Parameters
         ----------
-        X : Pairs or Triplets, array of shape (n, 2 or 3, n_features), or labeled examples
-            What the learner takes, see its docstring. It is shown in the order given, `n_passes`
-            times. From a matrix of labeled examples, dense or CSR, pairs or triplets are drawn
-            first.
-        y : array, optional
-            ±1 with an array of pairs; class labels with examples; nothing otherwise.
-        sample_weight : array, optional
-            With an array, a weight for each pair or triplet; with examples, for each example: a
-            pair or triplet then counts the product of its members', and an example of weight 2
-            is the same as two. The weight multiplies the cost of the slack, C; 0 leaves it out.
-        """
-        return self._fit(X, y, sample_weight)
+        X : Pairs or array of shape (n, 2, n_features), or labeled examples
+            The pairs, used in their order, `n_passes` times. From a matrix of labeled examples,
+            dense or CSR, pairs are sampled first.
+        y : array of shape (n,), default=None
+            ±1 for an array of pairs, class labels for examples, None for Pairs.
+        sample_weight : array of shape (n,), default=None
+            Weights of an array of pairs, or of examples: the weight of a pair is then the product
+            of its members' weights. It multiplies the cost of slack, C; a pair of weight 0 is left
+            out.
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Self:
-        random = check_random_state(self.random_state)
-        with unchanged_if_refused(self, random):
-            told = self._supervision(X, y, sample_weight, random, reset=True, **more)
-            self._restart(told, random)
-        self._learn(self._online, told, once=False)
+        Returns
+        -------
+        self
+        """
+        self._begin(X, y, sample_weight, new=True)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Go on learning, once through what is given, in its order.
+        """Continue learning, with one pass over the given supervision, in its order.
 
-        Takes what `fit` takes, or an iterator of blocks: Pairs or Triplets, or tuples of
-        arguments for `fit`. In whatever portions a stream arrives, the result is that of one `fit`
-        over all of it (the first portion settles what is taken from the data: margin="auto",
-        rank). Input that is refused changes nothing; in a stream of blocks, what the
-        blocks before the refused one taught is kept.
+        In whatever portions a stream arrives, the result is that of one `fit` over all of it. The
+        first portion settles what depends on the data, such as margin="auto" and rank. Input that
+        is refused changes nothing; in a stream of blocks, what was learned from the blocks before
+        the refused one is kept.
+
+        Parameters
+        ----------
+        X : as for fit, or iterator of blocks
+            The supervision. A block is what `fit` takes, or a tuple of arguments for `fit`.
+        y : array of shape (n,), default=None
+            Labels, as in `fit`.
+        sample_weight : array of shape (n,), default=None
+            Weights, as in `fit`.
+
+        Returns
+        -------
+        self
         """
         if not isinstance(X, Iterator):
-            return self._go_on(X, y, sample_weight)
-        if y is not None or sample_weight is not None:
+            blocks: Any = [(X, y, sample_weight)]
+        elif y is None and sample_weight is None:
+            blocks = (block if isinstance(block, tuple) else (block,) for block in X)
+        else:
             raise InvalidInputError(
                 "An iterator yields whole blocks, with labels and weights in them: Pairs, Triplets "
                 "or tuples (X, y). Got y or sample_weight beside it; leave them out."
             )
-        for block in X:
-            self._go_on(*(block if isinstance(block, tuple) else (block,)))
+        for block in blocks:
+            self._begin(*block, new=False)
         return self
 
-    def _go_on(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        new = not self.__sklearn_is_fitted__()
-        random = check_random_state(self.random_state) if new else self._random
+    def _begin(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, new: bool, **more: Any
+    ) -> None:
+        """Learn: from scratch, all passes (`new`), or once more from the present state."""
+        reset = new or not self.__sklearn_is_fitted__()
+        random = check_random_state(self.random_state) if reset else self._random
         with unchanged_if_refused(self, random):
-            told = self._supervision(X, y, sample_weight, random, reset=new)
-            if new:
-                self._restart(told, random)
-        self._learn(self._online, told, once=True)
-        return self
+            examples = self._supervision(X, y, sample_weight, random, reset, **more)
+            if reset:
+                self._online = Online(self._mover(examples), self.average)
+                self._random = random
+                # Filled when the form is asked for: a stream need not pay for it.
+                self._made: dict[int, tuple[Form, float]] = {}
+        self._learn(examples, once=not new)
 
-    def _restart(self, told: Any, random: np.random.RandomState) -> None:
-        online = self._begin(told)
-        self._online, self._random = online, random
-        # Filled when the form is asked for: an eigendecomposition that a stream need not pay for.
-        self._handed: dict[int, tuple[Form, float]] = {}
+    def _learn(self, examples: Any, once: bool, **how: Any) -> None:
+        """Go through the examples; `how` are parameters of the course."""
+        name = type(self).__name__
+        if not once:
+            how = {"n_passes": self.n_passes, "shuffle": self.shuffle, **how}
+        course = Course(name, examples, self._show, self._random, verbose=self.verbose, **how)
+        self._online.run(course)
 
-    def _learn(self, online: Online, told: Any, once: bool) -> None:
-        """Go through the examples: `once` for `partial_fit`, as often as configured for `fit`."""
-        n_passes, shuffle = (1, False) if once else (self.n_passes, self.shuffle)
-        with Progress(type(self).__name__, n_passes * len(told), self.verbose) as progress:
-            for ordered in passes(told, n_passes, shuffle, self._random):
-                if not self._pass(online, ordered, progress):
-                    break
-
-    def _pass(self, online: Online, told: Any, progress: Progress) -> bool:
-        """Go through the examples once; whether to go on with another pass."""
-        with few_threads(told.X.shape[1]):
-            for part in self._portions(told):
-                self._show(online, told[part])
-                progress.report(online.history)
-                if progress.interrupted or self._enough(online):
-                    return False
-        return True
-
-    def _enough(self, online: Online) -> bool:
-        """Whether to stop before the end."""
-        return False
+    def _show(self, examples: Any) -> None:
+        """Learn from a portion of the examples."""
+        self._online.learn(self._directions(examples))
 
     # What was learned
 
@@ -166,54 +166,46 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner, 
 
     def _solution(self) -> tuple[Form, float]:
         """The form and threshold of the present state, computed once per state."""
-        check_is_fitted(self)
-        state = self._online.history.rounds
-        if state not in self._handed:
+        state = self._history.rounds
+        if state not in self._made:
             M, b = self._online.solution()
-            form = self._form(M)
-            self._handed.clear()
-            self._handed[state] = (form, b)
-        return self._handed[state]
+            self._made = {state: (self._form(M), b)}
+        return self._made[state]
 
     @property
-    def metric_(self) -> Form:
+    def metric_(self) -> Any:
         """The learned form: a frozen copy that later learning does not move."""
         return self._solution()[0]
 
     @property
-    def n_updates_(self) -> int:
-        """Rounds that moved the matrix."""
+    def _history(self) -> Any:
         check_is_fitted(self)
-        return self._online.history.updates
+        return self._online.history
+
+    @property
+    def n_updates_(self) -> int:
+        """Number of examples that moved the matrix."""
+        return self._history.updates
 
     @property
     def n_seen_(self) -> int:
-        """Pairs or triplets shown so far."""
-        check_is_fitted(self)
-        return self._online.history.rounds
+        """Number of pairs or triplets seen so far."""
+        return self._history.rounds
 
     @property
     def n_mistakes_(self) -> int:
-        """Pairs or triplets judged wrongly when they were shown."""
-        check_is_fitted(self)
-        return self._online.history.mistakes
+        """Number of pairs or triplets that were judged wrongly when they were seen."""
+        return self._history.mistakes
 
     @property
     def loss_(self) -> float:
-        """Σ ℓ_t: the hinge loss suffered along the way."""
-        check_is_fitted(self)
-        return self._online.history.loss
+        """Σ ℓ_t: the sum of the hinge losses of the examples when they were seen."""
+        return self._history.loss
 
     @property
     def history_(self) -> dict[str, NDArray[np.float64]]:
         """The learning curve: running totals "rounds", "loss", "mistakes", "updates"."""
-        check_is_fitted(self)
-        return self._online.history.curve
-
-    @property
-    @abstractmethod
-    def _n_features_out(self) -> int:
-        """Columns that `transform` gives."""
+        return self._history.curve
 
     # How it is stored
 
@@ -222,14 +214,9 @@ class OnlineLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner, 
 
     def _restore_learned(self, saved: Saved) -> None:
         super()._restore_learned(saved)
-        self._online = self._restored_engine(saved.part("online"))
-        self._handed = {}
-
-    @abstractmethod
-    def _restored_engine(self, saved: Saved) -> Online:
-        """The loop of a saved state."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+        online = self._online = Online.restore(saved.part("online"), self._moved_by)
+        right = "average" in self.get_params(deep=False) or online.average.kind == "last"
+        saved.check(right, "average must be last")
+        right = online.mover.store.shape == self._shape
+        saved.check(right, "matrix does not have the features of the data")
+        self._made = {}

@@ -1,27 +1,64 @@
-"""What the learners of pairs have in common: a distance, and a threshold on it."""
+"""What the learners of pairs have in common: a metric, and a threshold on it."""
 
 from __future__ import annotations
 
-from typing import Any
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array, Matrix
+from samewise.engine.directions import Directions, pair_difference
+from samewise.engine.mover import PATHS
+from samewise.engine.policy import Psd
+from samewise.engine.rank_one_mover import RankOneMover
+from samewise.engine.stores import Symmetric
+from samewise.exceptions import InvalidInputError
+from samewise.files.state import FLOATS
+from samewise.forms import Form, Mahalanobis
+from samewise.forms.distance_form import EuclideanForm
+from samewise.kernels.steps import Step
+from samewise.learners.attributes import Attribute, Choice
+from samewise.learners.learner import PAIRS, MapLearner
 from samewise.learners.online.online_learner import OnlineLearner
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_members, as_pairs, is_labeled
 
 LEAST_B = 1.0
-"""The smallest admissible threshold: b ≥ 1 belongs to M ⪰ 0 (POLA §3)."""
+"""The smallest admissible threshold on squared distances: b ≥ 1 belongs to M ⪰ 0 (POLA §3)."""
+
+FROM_PAIRS: dict[str, list[Any]] = {
+    "n_passes": [Interval(Integral, 1, None, closed="left")],
+    "shuffle": ["boolean"],
+    "n_pairs": [None, Interval(Integral, 1, None, closed="left")],
+    "strategy": [StrOptions({"balanced", "random", "nearest"})],
+    "verbose": ["verbose"],
+    "random_state": ["random_state"],
+}
+"""What parameters of every learner of pairs may be."""
+
+BY_STEPS: dict[str, list[Any]] = {
+    **FROM_PAIRS,
+    "average": [str, tuple, list],
+    "tolerance": [Interval(Real, 0, None, closed="left")],
+    "init": [str, "array-like", Mahalanobis],
+    "path": [StrOptions(set(PATHS))],
+}
+"""Those of learners that move M by steps of rank one."""
 
 
-class PairLearner(OnlineLearner):
-    """A distance and a threshold learned from pairs."""
+class PairLearner(MapLearner, OnlineLearner, storable=False):
+    """A metric learned from pairs, and a threshold on it: a Mahalanobis distance by default."""
 
     n_pairs: int | None
     strategy: str
+    _dtype: str
+    """The type of the data, and of the form."""
+    _learned: ClassVar[dict[str, Attribute]] = {"_dtype": Choice(FLOATS)}
 
     def _supervision(
         self,
@@ -33,89 +70,171 @@ class PairLearner(OnlineLearner):
         **more: Any,
     ) -> Pairs:
         def draw(X: Any, y: Any, sample_weight: Any) -> Pairs:
+            X, y = self._examples(X, y, reset)
             return Pairs.from_labels(
-                *self._examples(X, y, reset),
+                X,
+                y,
                 self.n_pairs,
-                strategy=self.strategy,
                 merge_duplicates=True,
                 sample_weight=sample_weight,
                 random_state=random,
+                **self._sampling(X),
             )
 
         pairs = as_pairs(X, y, sample_weight, learner=type(self).__name__, draw=draw)
         if not is_labeled(X):
             self._set_n_features(pairs.X.shape[1], reset)
+        if reset:
+            self._dtype = pairs.X.dtype.name
         return pairs
+
+    def _sampling(self, X: Matrix) -> dict[str, Any]:
+        """How pairs are sampled from labeled examples."""
+        return {"strategy": self.strategy}
+
+    def _directions(self, examples: Pairs) -> Directions:
+        return pair_difference(examples)
+
+    def _form(self, M: Array) -> Form:
+        return Mahalanobis.nearest(M.astype(self._dtype, copy=False))
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.n_features_in_, self.n_features_in_
 
     @property
     def threshold_(self) -> float:
-        """b: a pair is called similar when its squared distance does not exceed it."""
+        """The threshold b: a pair is called similar if its squared distance is at most b."""
         return self._solution()[1]
 
     @property
     def closeness_threshold_(self) -> float:
-        """The same threshold on the scale of `metric_.closeness`: −√b."""
+        """The same threshold on the scale of `pair_score` and `metric_.closeness`: −√b."""
         return -float(np.sqrt(self.threshold_))
 
-    def transform(self, X: Matrix) -> Array:
-        """Map rows to where the learned distance is Euclidean.
+    def pair_score(self, X: Any) -> Array:
+        """How close the two members of each pair are: larger is closer.
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, n_features)
+        X : Pairs, array of shape (n, 2, n_features) or matrix of shape (n, n_features)
+            The pairs. The rows of a matrix are paired with the zero vector.
 
         Returns
         -------
-        array of shape (n, rank of the metric)
+        array of shape (n,)
+            A similarity, or a distance with a minus sign.
         """
-        return self.metric_.embed(self._rows(X))  # type: ignore[attr-defined]
+        return super().pair_score(self._members(X))
 
-    def pair_distance(self, pairs: Any) -> Array:
-        """The learned distance √D of each pair.
+    def decision_function(self, X: Any) -> Array:
+        """How clearly the two members of each pair are similar.
 
         Parameters
         ----------
-        pairs : Pairs, array of shape (n, 2, n_features), or matrix of shape (n, n_features)
-            A matrix is read as the differences x − x′, on which alone the distance depends.
+        X : Pairs, array of shape (n, 2, n_features) or matrix of shape (n, n_features)
+            The pairs. The rows of a matrix are paired with the zero vector.
+
+        Returns
+        -------
+        array of shape (n,)
+            At least 0 for pairs called similar, negative for the others: the threshold minus the
+            squared distance, or the similarity minus the threshold.
         """
-        return np.sqrt(self._squared(pairs))
+        return self.threshold_ - self._squared(X)
 
-    def pair_score(self, pairs: Any) -> Array:
-        """−√D of each pair: higher is more similar."""
-        return -self.pair_distance(pairs)
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Whether the two members of each pair are similar.
 
-    def decision_function(self, pairs: Any) -> Array:
-        """b − D of each pair: positive where it is called similar."""
-        return self.threshold_ - self._squared(pairs)
+        Parameters
+        ----------
+        X : Pairs, array of shape (n, 2, n_features) or matrix of shape (n, n_features)
+            The pairs. The rows of a matrix are paired with the zero vector.
 
-    def predict(self, pairs: Any) -> NDArray[np.int64]:
-        """+1 for each pair called similar (D ≤ b), −1 for the others."""
-        return np.where(self.decision_function(pairs) >= 0, 1, -1)
+        Returns
+        -------
+        array of shape (n,)
+            +1 for similar, −1 for dissimilar.
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
 
-    def _squared(self, pairs: Any) -> Array:
+    def _members(self, X: Any) -> Pairs:
+        """Pairs to be judged; the rows of a matrix are paired with the zero vector."""
         check_is_fitted(self)
-        if is_labeled(pairs):
-            return self._squared_lengths(self._rows(pairs))
-        pairs = as_members(pairs, owner=type(self).__name__)
+        if not is_labeled(X):
+            return as_members(X, owner=type(self).__name__)
+        X = self._rows(X)
+        n, d = X.shape
+        zero = np.zeros((1, d), dtype=X.dtype)
+        both = sp.vstack([X, sp.csr_array(zero)], "csr") if sp.issparse(X) else np.vstack([X, zero])
+        return Pairs(both, np.arange(n), np.full(n, n), np.ones(n))
+
+    def _squared(self, X: Any) -> Array:
+        """The squared distance of each pair."""
+        pairs, form = self._members(X), self._solution()[0]
+        assert isinstance(form, EuclideanForm)
         parts = [
-            self.metric_.pairs(pairs.X[part.left], pairs.X[part.right], squared=True)  # type: ignore[call-arg]
-            for part in (pairs[start : start + 4096] for start in range(0, len(pairs), 4096))
+            form.pairs(pairs.X[part.left], pairs.X[part.right], squared=True)
+            for part in (pairs[start : start + PAIRS] for start in range(0, len(pairs), PAIRS))
         ]
         return np.concatenate([np.empty(0, dtype=pairs.X.dtype), *parts])
 
-    def _squared_lengths(self, V: Matrix) -> Array:
-        """vᵀMv of differences."""
-        E = self.metric_.embed(V)  # type: ignore[attr-defined]
-        return np.einsum("ij,ij->i", E, E)
 
-    def score(self, X: Any, y: ArrayLike | None = None) -> float:
-        """How good the metric is on what is given.
+class PairDistance:
+    """What a learner of distances has beside the rest."""
 
-        With Pairs, or an array of pairs and labels ±1: the part of the pairs that `predict`
-        gets right. With labeled examples: leave-one-out accuracy of the nearest neighbor among
-        them.
+    if TYPE_CHECKING:
+        metric_: Any
+
+        def _squared(self, X: Any) -> Array: ...
+
+    def get_mahalanobis_matrix(self) -> Array:
+        """M of shape (n_features, n_features), as a copy."""
+        return self.metric_.matrix.copy()
+
+    def pair_distance(self, X: Any) -> Array:
+        """The learned distance of the two members of each pair.
+
+        Parameters
+        ----------
+        X : Pairs, array of shape (n, 2, n_features) or matrix of shape (n, n_features)
+            The pairs. The rows of a matrix are paired with the zero vector: the distance depends
+            on the difference of the members only, unless there is a kernel.
+
+        Returns
+        -------
+        array of shape (n,)
+            Distances, not squared.
         """
-        if is_labeled(X):
-            return super().score(X, y)
-        pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=Pairs.from_labels)
-        return float(np.mean(self.predict(pairs) == pairs.y))
+        return np.sqrt(self._squared(X))
+
+
+def rank_one_mover(
+    learner: Any, pairs: Pairs, step: Step, psd: Psd = "each", b: float = LEAST_B
+) -> RankOneMover:
+    """Steps −τ y v vᵀ from the `init` of a learner, by its `path`."""
+    # A projection finds eigenvalues of the size of float32's rounding: keep the state exact.
+    dtype = np.float64 if psd == "each" else pairs.X.dtype
+    M = initial_matrix(learner.init, pairs.X.shape[1], dtype)
+    return RankOneMover(Symmetric(M), b, step, psd, LEAST_B, learner.path)
+
+
+def initial_matrix(init: Any, d: int, dtype: Any) -> Array:
+    """M to start from: "zero", "identity", an array or a form."""
+    if isinstance(init, str):
+        if init not in ("zero", "identity"):
+            raise InvalidInputError(
+                "The 'init' parameter must be 'zero', 'identity', an array of shape (n_features, "
+                f"n_features) or a Mahalanobis form. Got {init!r} instead."
+            )
+        return np.zeros((d, d), dtype=dtype) if init == "zero" else np.eye(d, dtype=dtype)
+    try:
+        form = init if isinstance(init, Mahalanobis) else Mahalanobis(np.asarray(init))
+    except InvalidInputError as error:
+        raise type(error)(f"The 'init' parameter is not a metric. {error}") from error
+    if form.n_features_in != d:
+        raise InvalidInputError(
+            f"init has {form.n_features_in} features, but the data have {d}; give a matrix of "
+            f"shape ({d}, {d})."
+        )
+    return form.matrix.astype(dtype)

@@ -8,15 +8,21 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise.engine.averaging import Spec
-from samewise.engine.policy import Policy
-from samewise.kernels import steps
+from samewise.engine.policy import Psd
+from samewise.engine.rank_one_mover import RankOneMover
 from samewise.kernels.steps import Step
-from samewise.learners.online.linear_pairs import LinearPairLearner
+from samewise.learners.online.pair_learner import (
+    BY_STEPS,
+    PairDistance,
+    PairLearner,
+    rank_one_mover,
+)
+from samewise.supervision import Pairs
 
 __all__ = ["PassiveAggressive"]
 
 
-class PassiveAggressive(LinearPairLearner):
+class PassiveAggressive(PairDistance, PairLearner):
     """Online passive–aggressive learning of a Mahalanobis distance and its threshold.
 
     A pair with difference v = x − x′ and label y should satisfy y (b − vᵀMv) ≥ 1. With the signed
@@ -31,7 +37,7 @@ class PassiveAggressive(LinearPairLearner):
         "pa2"   ℓ / (1 + 1/(2C) + ‖v‖⁴)      quadratic slack
         "pals"  p / (1 + 1/(2C) + ‖v‖⁴)      least squares: distances aim at b ∓ 1, τ may be < 0
 
-    M ⪰ 0 and b ≥ 1 are restored after each update (the study's +), after so many, or only in the
+    M ⪰ 0 and b ≥ 1 are restored after each update (the study's +), after several, or only in the
     result (its −). M starts at 0 and b at 0.
 
     Parameters
@@ -75,7 +81,7 @@ class PassiveAggressive(LinearPairLearner):
     threshold_ : float
         b, on squared distances.
     components_ : array of shape (rank, n_features)
-        L with M = LᵀL.
+        L with M = LᵀL, leading directions first.
     n_updates_ : int
         Updates so far.
     n_seen_ : int
@@ -91,9 +97,16 @@ class PassiveAggressive(LinearPairLearner):
     feature_names_in_ : array of str
         Names of the features, if X had any.
 
+    See Also
+    --------
+    POLA : The same constraints, with projections and a bound on the losses.
+    LEGO : Steps in the LogDet divergence.
+    tune_C : Chooses C.
+
     Notes
     -----
-    float32 data give a float32 metric. With psd="each" the state itself is kept in float64.
+    float32 data give a float32 metric. With psd="each" the state itself is kept in float64, and
+    the paths "compiled" and "blocked" are the same.
 
     References
     ----------
@@ -113,11 +126,12 @@ class PassiveAggressive(LinearPairLearner):
     array([ 1, -1])
     """
 
+    _moved_by = RankOneMover
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearPairLearner._parameter_constraints,
+        **BY_STEPS,
         "rule": [StrOptions({"pa", "pa1", "pa2", "pals"})],
         "C": [Interval(Real, 0, None, closed="neither")],
-        "psd": [StrOptions({"each", "end"}), Interval(Integral, 1, None, closed="left")],
+        "psd": [StrOptions({"each", "end"}), Interval(Integral, 2, None, closed="left")],
     }
 
     def __init__(
@@ -125,7 +139,7 @@ class PassiveAggressive(LinearPairLearner):
         rule: str = "pa1",
         C: float = 1.0,
         *,
-        psd: Policy = "each",
+        psd: Psd = "each",
         average: Spec = "last",
         tolerance: float = 0.0,
         n_passes: int = 1,
@@ -151,6 +165,10 @@ class PassiveAggressive(LinearPairLearner):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _combination(self) -> tuple[Step, Policy, float]:
-        step = steps.pa() if self.rule == "pa" else getattr(steps, self.rule)(self.C)
-        return step, self.psd, 0.0
+    def _mover(self, examples: Pairs) -> RankOneMover:
+        step = Step(tolerance=self.tolerance)
+        if self.rule == "pa1":
+            step = step._replace(cap=self.C)
+        elif self.rule != "pa":
+            step = step._replace(relax=1.0 / (2.0 * self.C), signed=self.rule == "pals")
+        return rank_one_mover(self, examples, step, self.psd, b=0.0)

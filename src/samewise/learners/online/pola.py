@@ -11,20 +11,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from samewise.engine.averaging import Spec
-from samewise.engine.directions import pair_difference
-from samewise.engine.online import Online, chunks
-from samewise.engine.policy import Policy
-from samewise.engine.progress import Progress
-from samewise.files.state import Saved, State
+from samewise.engine.online import portions
+from samewise.engine.rank_one_mover import RankOneMover
 from samewise.kernels.steps import Step
-from samewise.learners.online.linear_pairs import LinearPairLearner
+from samewise.learners.attributes import Attribute, Count
+from samewise.learners.online.pair_learner import (
+    BY_STEPS,
+    PairDistance,
+    PairLearner,
+    rank_one_mover,
+)
 from samewise.supervision import Pairs
-from samewise.supervision.streams import passes
 
 __all__ = ["POLA"]
 
 
-class POLA(LinearPairLearner):
+class POLA(PairDistance, PairLearner):
     """Pseudo-metric online learning: project on each pair's half-space, then on the PSD cone.
 
     A pair with difference v and label y that suffers the loss ℓ = max(0, 1 − y (b − vᵀMv)) moves
@@ -42,7 +44,7 @@ class POLA(LinearPairLearner):
 
     Parameters
     ----------
-    gamma : float, default=0.0
+    relaxation : float, default=0.0
         Relaxation γ for data that are not separable: larger is more cautious.
     epsilon : float, default=None
         In batch mode, `fit` repeats its passes until no pair has a loss above it. By default `fit`
@@ -80,7 +82,7 @@ class POLA(LinearPairLearner):
     threshold_ : float
         b, on squared distances.
     components_ : array of shape (rank, n_features)
-        L with M = LᵀL.
+        L with M = LᵀL, leading directions first.
     n_updates_ : int
         Updates so far.
     n_seen_ : int
@@ -91,12 +93,17 @@ class POLA(LinearPairLearner):
         Σ ℓ over the pairs, each when it arrived.
     history_ : dict of arrays
         Running totals "rounds", "loss", "mistakes" and "updates".
+    n_passes_ : int
+        Number of passes that `fit` made.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of str
         Names of the features, if X had any.
-    n_passes_ : int
-        Passes that `fit` made.
+
+    See Also
+    --------
+    KernelPOLA : The same in the feature space of a kernel.
+    PassiveAggressive : Other rules for the step, and fewer projections.
 
     References
     ----------
@@ -112,16 +119,18 @@ class POLA(LinearPairLearner):
     True
     """
 
+    _moved_by = RankOneMover
+    _learned: ClassVar[dict[str, Attribute]] = {**PairLearner._learned, "n_passes_": Count(1)}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearPairLearner._parameter_constraints,
-        "gamma": [Interval(Real, 0, None, closed="left")],
+        **BY_STEPS,
+        "relaxation": [Interval(Real, 0, None, closed="left")],
         "epsilon": [None, Interval(Real, 0, None, closed="neither")],
         "max_passes": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
         self,
-        gamma: float = 0.0,
+        relaxation: float = 0.0,
         *,
         epsilon: float | None = None,
         max_passes: int = 1000,
@@ -136,7 +145,7 @@ class POLA(LinearPairLearner):
         verbose: bool = False,
         random_state: Any = None,
     ) -> None:
-        self.gamma = gamma
+        self.relaxation = relaxation
         self.epsilon = epsilon
         self.max_passes = max_passes
         self.average = average
@@ -150,45 +159,37 @@ class POLA(LinearPairLearner):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _combination(self) -> tuple[Step, Policy, float]:
-        return Step(float("inf"), self.gamma, False), "each", 1.0
+    def _mover(self, examples: Pairs) -> RankOneMover:
+        step = Step(relax=self.relaxation, tolerance=self.tolerance)
+        return rank_one_mover(self, examples, step)
 
-    def _learn(self, online: Online, pairs: Pairs, once: bool) -> None:
-        if once or self.epsilon is None:
+    def _learn(self, examples: Pairs, once: bool, **how: Any) -> None:
+        epsilon, worst = self.epsilon, np.inf
+        if once or epsilon is None:
             self.n_passes_ = 1 if once else self.n_passes
-            super()._learn(online, pairs, once)
+            super()._learn(examples, once, **how)
             return
-        total = self.max_passes * len(pairs)
-        with Progress(type(self).__name__, total, self.verbose) as progress:
-            rounds = passes(pairs, self.max_passes, self.shuffle, self._random)
-            for self.n_passes_, ordered in enumerate(rounds, 1):
-                self._pass(online, ordered, progress)
-                worst = _largest_loss(online, pairs)
-                if worst <= self.epsilon or progress.interrupted:
-                    return
-        warnings.warn(
-            f"After {self.max_passes} passes a pair still has loss {worst:.3g}, above epsilon="
-            f"{self.epsilon:g}: the pairs may not be separable. Raise max_passes or epsilon, or "
-            "relax the steps with gamma.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
 
-    def _learned_state(self) -> State:
-        state = super()._learned_state()
-        state.values["n_passes_"] = self.n_passes_
-        return state
+        def satisfied(n: int) -> bool:
+            nonlocal worst
+            self.n_passes_, worst = n, self._largest_loss(examples)
+            return worst <= epsilon
 
-    def _restore_learned(self, saved: Saved) -> None:
-        super()._restore_learned(saved)
-        self.n_passes_ = saved.count("n_passes_", least=1)
+        super()._learn(examples, once, n_passes=self.max_passes, done=satisfied, **how)
+        if worst > epsilon:
+            warnings.warn(
+                f"After {self.max_passes} passes a pair still has loss {worst:.3g}, above epsilon="
+                f"{epsilon:g}: the pairs may not be separable. Raise max_passes or epsilon, or "
+                "relax the steps with relaxation.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
-
-def _largest_loss(online: Online, pairs: Pairs) -> float:
-    """max ℓ over the pairs under the present (M, b)."""
-    worst = 0.0
-    for part in chunks(len(pairs), pairs.X):
-        block = pair_difference(pairs[part]).dense(online.store.dtype)
-        margin = block.sign * online.store.scores(block) + block.offset * online.b
-        worst = max(worst, float(np.max(block.target - margin)))
-    return worst
+    def _largest_loss(self, pairs: Pairs) -> float:
+        """max ℓ over the pairs under the present (M, b)."""
+        worst, mover = 0.0, self._online.mover
+        for part in portions(pairs):
+            block = self._directions(pairs[part]).dense(mover.store.dtype)
+            margin = block.sign * mover.store.scores(block) + block.offset * mover.b
+            worst = max(worst, float(np.max(block.target - margin)))
+        return worst

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array, Matrix
-from samewise.engine.averaging import Spec, checked_average
-from samewise.engine.directions import triplet_ranking
-from samewise.engine.online import PATHS, Online, chunks
+from samewise.engine.directions import Directions, triplet_ranking
+from samewise.engine.mover import PATHS
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
-from samewise.forms import Bilinear, LowRankBilinear
+from samewise.forms import Bilinear, Form, LowRankBilinear
+from samewise.learners.attributes import Attribute, Count, Positive
+from samewise.learners.learner import PAIRS
 from samewise.learners.online import initial_similarity as starts
 from samewise.learners.online.early_stopping import Watch
 from samewise.learners.online.online_learner import OnlineLearner
@@ -29,12 +28,37 @@ from samewise.supervision import Triplets
 from samewise.supervision.gate import as_triplets, is_labeled
 
 
-class TripletLearner(OnlineLearner):
-    """A similarity qᵀWp learned from triplets; a subclass names how W moves (`_engine`)."""
+class _Bases(Attribute):
+    """Orthonormal columns for queries and for items, or None."""
+
+    def keep(self, state: State, name: str, value: starts.Bases | None) -> None:
+        if value is not None:
+            state.add(name, State(dict(zip(("left", "right"), value, strict=True))))
+
+    def restored(self, saved: Saved, name: str, learner: TripletLearner) -> starts.Bases:
+        part = saved.part(name)
+        left = part.array("left", learner.n_features_in_, None)
+        return left, part.array("right", learner.n_features_items_, None)
+
+
+class _Curve(Attribute):
+    """Numbers of triplets, and a score for each."""
+
+    def keep(self, state: State, name: str, value: list[tuple[int, float]]) -> None:
+        state.arrays[name] = np.array(value, dtype=np.float64).reshape(-1, 2)
+
+    def restored(self, saved: Saved, name: str, learner: Any) -> list[tuple[int, float]]:
+        curve = saved.array(name, None, 2, dtypes=["float64"], empty=True)
+        return [(int(rounds), score) for rounds, score in curve.tolist()]
+
+
+class TripletLearner(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnlineLearner, storable=False
+):
+    """A similarity qᵀWp learned from triplets."""
 
     margin: float | str
     init: Any
-    average: Spec
     n_triplets: int | None
     rank: int | None
     validation_fraction: float | None
@@ -42,7 +66,18 @@ class TripletLearner(OnlineLearner):
     patience: int
     path: str
     n_features_items_: int
+    margin_: float
+    _n_skipped: int
+    _bases: starts.Bases | None = None
+    _held_out: tuple[Any, Any] | None = None
 
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "n_features_items_": Count(1),
+        "margin_": Positive(),
+        "_n_skipped": Count(),
+        "_bases": _Bases(optional=True),
+        "validation_curve_": _Curve(optional=True),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "margin": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "init": [str, "array-like"],
@@ -59,10 +94,6 @@ class TripletLearner(OnlineLearner):
         "random_state": ["random_state"],
     }
 
-    @abstractmethod
-    def _engine(self, W: Array) -> Online:
-        """The state that starts at W."""
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
@@ -76,19 +107,25 @@ class TripletLearner(OnlineLearner):
 
         Parameters
         ----------
-        X : Triplets, array of shape (n, 3, n_features), or labeled examples
-            Shown in the order given, `n_passes` times. From a matrix of labeled examples, dense or
-            CSR, triplets are drawn first.
-        y : array, optional
-            Class labels with examples; nothing otherwise.
-        sample_weight : array, optional
-            With an array, a weight for each triplet; with examples, for each example: a triplet
-            then counts the product of its members', and an example of weight 2 is the same as two.
-        validation : tuple (X, y), optional
-            Labeled examples to stop early on: see `evaluate_every` and `patience`. The state with
+        X : Triplets or array of shape (n, 3, n_features), or labeled examples
+            The triplets, used in their order, `n_passes` times. From a matrix of labeled examples,
+            dense or CSR, triplets are sampled first.
+        y : array of shape (n,), default=None
+            Class labels for examples, None for triplets.
+        sample_weight : array of shape (n,), default=None
+            Weights of an array of triplets, or of examples: the weight of a triplet is then the
+            product of its members' weights. It multiplies the cost of slack; a triplet of weight 0
+            is left out.
+        validation : tuple (X, y), default=None
+            Labeled examples for early stopping, see `evaluate_every` and `patience`. The state with
             the best mean average precision among them is kept.
+
+        Returns
+        -------
+        self
         """
-        return self._fit(X, y, sample_weight, validation=validation)
+        self._begin(X, y, sample_weight, new=True, validation=validation)
+        return self
 
     def _supervision(
         self,
@@ -160,49 +197,42 @@ class TripletLearner(OnlineLearner):
             )
         return X, y
 
-    def _begin(self, told: Triplets) -> Online:
-        checked_average(self.average)
-        m, n = told.X.shape[1], told.items.shape[1]
-        self._bases = None if self.rank is None else starts.bases(told, self.rank)
+    def _start(self, triplets: Triplets) -> Array:
+        """W to start from; settles the coordinates and the margin."""
+        m, n = triplets.X.shape[1], triplets.items.shape[1]
+        self._bases = None if self.rank is None else starts.bases(triplets, self.rank)
         W = starts.initial(self.init, m, n, self._bases)
-        self.margin_ = (
-            starts.automatic_margin(told, W, self._bases)
-            if isinstance(self.margin, str)
-            else self.margin
-        )
+        if isinstance(self.margin, str):
+            self.margin_ = starts.automatic_margin(triplets, W, self._bases)
+        else:
+            self.margin_ = self.margin
         self._n_skipped = 0
-        self._watch: Watch | None = None
-        dtype = np.result_type(told.X.dtype, told.items.dtype)
-        return self._engine(W.astype(dtype, copy=False))
+        return W.astype(np.result_type(triplets.X.dtype, triplets.items.dtype), copy=False)
 
-    def _portions(self, triplets: Triplets) -> Iterator[slice]:
-        most = 8192 if self._watch is None else min(8192, self._watch.every)
-        # Two whole blocks of a wide dense stream.
-        return chunks(len(triplets), triplets.X, triplets.items, least=384, most=most)
+    def _directions(self, examples: Triplets) -> Directions:
+        directions = triplet_ranking(examples, self.margin_)
+        return directions if self._bases is None else directions.within(*self._bases)
 
-    def _show(self, online: Online, told: Triplets) -> None:
-        directions = triplet_ranking(told, self.margin_)
-        if self._bases is not None:
-            directions = directions.within(*self._bases)
-        online.learn(directions)
+    def _show(self, examples: Triplets) -> None:
+        directions = self._directions(examples)
+        self._online.learn(directions)
         self._n_skipped += int(np.count_nonzero(directions.weight == 0))
 
-    def _learn(self, online: Online, told: Triplets, once: bool) -> None:
+    def _learn(self, examples: Triplets, once: bool, **how: Any) -> None:
+        # At least two whole blocks of a wide dense stream.
         if self._held_out is None:
-            super()._learn(online, told, once)
+            super()._learn(examples, once, sizes=(384, 8192), **how)
             return
-        every = self.evaluate_every or -(-len(told) // 10)
-        self._watch = watch = Watch(self._validation_score, every, self.patience)
+        every = self.evaluate_every or -(-len(examples) // 10)
+        watch = Watch(self._validation_score, every, self.patience)
         try:
-            super()._learn(online, told, once)
+            sizes = (384, min(8192, every))
+            super()._learn(examples, once, sizes=sizes, enough=watch.look, **how)
         finally:
-            watch.note(online)
+            watch.note(self._online)
             self._online = watch.best
-            self._watch = self._held_out = None
+            self._held_out = None
             self.validation_curve_ = watch.curve
-
-    def _enough(self, online: Online) -> bool:
-        return self._watch is not None and self._watch.look(online)
 
     def _validation_score(self) -> float:
         assert self._held_out is not None
@@ -210,25 +240,31 @@ class TripletLearner(OnlineLearner):
         blocks = self.metric_.blocks(X, X)
         return retrieval_scores(blocks, y, y, ks=(1,), exclude_self=True).means["map"]
 
-    def _form(self, M: Array) -> Bilinear | LowRankBilinear:
+    def _form(self, M: Array) -> Form:
         if self._bases is None:
             return Bilinear(M)
         left, right = self._bases
         return LowRankBilinear(left.astype(M.dtype) @ M, right.astype(M.dtype))
 
     @property
+    def _shape(self) -> tuple[int, int]:
+        if self._bases is None:
+            return self.n_features_in_, self.n_features_items_
+        return self._bases[0].shape[1], self._bases[1].shape[1]
+
+    @property
     def n_skipped_(self) -> int:
-        """Triplets from which nothing could be learned."""
+        """Number of triplets from which nothing could be learned."""
         check_is_fitted(self)
         return self._n_skipped
 
     def get_bilinear_matrix(self) -> Array:
         """W of shape (n_features, n_item_features), as a copy."""
-        return np.array(self.metric_.matrix)  # type: ignore[attr-defined]
+        return np.array(self.metric_.matrix)
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_features_items_ if self._bases is None else self._bases[1].shape[1]
+        return self._shape[1]
 
     def transform(self, X: Matrix) -> Array:
         """X W: vectors whose dot product with the items is the learned score.
@@ -238,30 +274,53 @@ class TripletLearner(OnlineLearner):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, n_features)
+            Queries.
 
         Returns
         -------
         array of shape (n, n_item_features), or (n, rank)
+            The queries, mapped.
         """
-        return self.metric_.embed_query(self._rows(X))  # type: ignore[attr-defined]
+        return self.metric_.embed_query(self._rows(X))
 
     def score(self, X: Any, y: ArrayLike | None = None) -> float:
-        """How good the similarity is on what is given.
+        r"""How good the similarity is on the given data.
 
-        With Triplets, or an array of triplets: the part that is ranked right, qᵀWp⁺ > qᵀWp⁻.
-        With labeled examples: leave-one-out accuracy of the most similar example among them.
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features), Triplets or array of shape \
+                (n, 3, n_features)
+            Labeled examples, or triplets.
+        y : array of shape (n,), default=None
+            Class labels of examples.
+
+        Returns
+        -------
+        float
+            For examples, the leave-one-out accuracy of the most similar one among them. For
+            triplets, the fraction that is ranked right, qᵀWp⁺ > qᵀWp⁻.
         """
         if is_labeled(X):
             return super().score(X, y)
         return float(np.mean(self.triplet_margin(X) > 0))
 
-    def triplet_margin(self, triplets: Any) -> Array:
-        """qᵀWp⁺ − qᵀWp⁻ of Triplets, or of an array of shape (n, 3, n_features)."""
+    def triplet_margin(self, X: Any) -> Array:
+        """By how much the positive is more similar to the anchor than the negative is.
+
+        Parameters
+        ----------
+        X : Triplets or array of shape (n, 3, n_features)
+            The triplets.
+
+        Returns
+        -------
+        array of shape (n,)
+            qᵀWp⁺ − qᵀWp⁻.
+        """
         check_is_fitted(self)
-        told = as_triplets(
-            triplets, None, None, learner=type(self).__name__, draw=Triplets.from_labels
-        )
-        parts = [told[start : start + 4096] for start in range(0, len(told), 4096)]
+        name = type(self).__name__
+        triplets = as_triplets(X, None, None, learner=name, draw=Triplets.from_labels)
+        parts = [triplets[start : start + PAIRS] for start in range(0, len(triplets), PAIRS)]
         margins = [
             self.metric_.pairs(part.X[part.anchor], part.items[part.positive])
             - self.metric_.pairs(part.X[part.anchor], part.items[part.negative])
@@ -269,35 +328,10 @@ class TripletLearner(OnlineLearner):
         ]
         return np.concatenate(margins)
 
-    def _learned_state(self) -> State:
-        state = super()._learned_state()
-        state.values.update(
-            n_features_items_=self.n_features_items_,
-            margin_=float(self.margin_),
-            n_skipped=self._n_skipped,
-        )
-        if self._bases is not None:
-            state.add("bases", State(dict(zip(("left", "right"), self._bases, strict=True))))
-        if hasattr(self, "validation_curve_"):
-            curve = np.array(self.validation_curve_, dtype=np.float64)
-            state.arrays["validation_curve_"] = curve.reshape(-1, 2)
-        return state
-
-    def _restore_learned(self, saved: Saved) -> None:
-        super()._restore_learned(saved)
-        self.n_features_items_ = saved.count("n_features_items_", least=1)
-        self.margin_ = saved.positive("margin_")
-        self._n_skipped = saved.count("n_skipped")
-        shape: tuple[int, ...] = (self.n_features_in_, self.n_features_items_)
-        self._bases = self._held_out = self._watch = None
-        if saved.has("bases"):
-            bases = saved.part("bases")
-            left, right = bases.array("left", shape[0], None), bases.array("right", shape[1], None)
-            self._bases, shape = (left, right), (left.shape[1], right.shape[1])
-        saved.check(self._online.store.shape == shape, "matrix has not the features of the data")
-        if saved.has("validation_curve_"):
-            curve = saved.array("validation_curve_", None, 2, dtypes=["float64"], empty=True)
-            self.validation_curve_ = [(int(rounds), score) for rounds, score in curve.tolist()]
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 def _weighty(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix, Any, Any]:
