@@ -77,10 +77,10 @@ LEARNERS = (
         "pa",
         grid={"C": [0.01, 0.1, 1.0, 10.0]},
     ),
-    Entry("POLA", "online.pola", _PAIRS, "pola", grid={"gamma": [0.0, 0.1, 1.0]}),
+    Entry("POLA", "online.pola", _PAIRS, "pola", grid={"relaxation": [0.0, 0.1, 1.0]}),
     Entry("KernelPOLA", "online.kernel_pola", _PAIRS),
     Entry("LEGO", "online.lego", _PAIRS),
-    Entry("GCosLA", "online.gcosla", _PAIRS, "gcosla", grid={"gamma": [0.01, 0.1, 0.5]}),
+    Entry("GCosLA", "online.gcosla", _PAIRS, "gcosla", grid={"margin": [0.01, 0.1, 0.5]}),
     Entry(
         "OASIS",
         "online.oasis",

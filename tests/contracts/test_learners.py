@@ -30,7 +30,7 @@ LINEAR = {
 KERNEL = {
     "kernel rbf": lambda **given: KernelPOLA("rbf", {"gamma": 0.1}, **given),
     "kernel linear": lambda **given: KernelPOLA("linear", **given),
-    "kernel poly": lambda **given: KernelPOLA("poly", {"degree": 2}, gamma=0.3, **given),
+    "kernel poly": lambda **given: KernelPOLA("poly", {"degree": 2}, relaxation=0.3, **given),
 }
 LEARNERS = LINEAR | KERNEL
 

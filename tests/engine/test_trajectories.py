@@ -140,12 +140,12 @@ def test_pola_equals_its_loop(gamma, sparse, seed):
     run = reference.passive_aggressive(
         dense_rows(pairs), pairs.left, pairs.right, pairs.y, "pa", 0, "each", b=1.0, gamma=gamma
     )
-    assert_same(POLA(gamma=gamma).fit(pairs), run)
+    assert_same(POLA(relaxation=gamma).fit(pairs), run)
 
 
 def test_pola_is_pa2_with_gamma_for_one_over_two_c():
     pairs = make_pairs(10, 300, seed=0)
-    pola = POLA(gamma=0.25).fit(pairs)
+    pola = POLA(relaxation=0.25).fit(pairs)
     run = reference.passive_aggressive(
         pairs.X, pairs.left, pairs.right, pairs.y, "pa2", 2.0, "each", b=1.0
     )
@@ -205,15 +205,15 @@ def test_survival_average_is_the_mean_over_rounds():
 @pytest.mark.parametrize(("d", "n"), [(4, 300), (30, 300), (90, 200)])
 def test_kernel_pola_with_a_linear_kernel_is_pola(d, n, seed):
     pairs = make_pairs(d, n, seed)
-    pola = POLA(gamma=0.3).fit(pairs)
+    pola = POLA(relaxation=0.3).fit(pairs)
     for learner, given in (
-        (KernelPOLA("linear", gamma=0.3), pairs),
+        (KernelPOLA("linear", relaxation=0.3), pairs),
         (
-            KernelPOLA("precomputed", gamma=0.3),
+            KernelPOLA("precomputed", relaxation=0.3),
             Pairs(pairs.X @ pairs.X.T, pairs.left, pairs.right, pairs.y),
         ),
         (
-            KernelPOLA("linear", gamma=0.3),
+            KernelPOLA("linear", relaxation=0.3),
             Pairs(sp.csr_array(pairs.X), pairs.left, pairs.right, pairs.y),
         ),
     ):

@@ -190,8 +190,6 @@ def test_things_that_do_not_go_together(topics):
         InvalidInputError, match=r"'metric' parameter must be .* Got str instead\.$"
     ):
         TopicFilter(metric="cosine").fit(topics)
-    with pytest.raises(InvalidInputError, match="mode='binary' is many learners"):
-        TopicFilter(metric=GCosLA(mode="binary")).fit(topics)
     with pytest.raises(InvalidInputError, match="'vectorizer' parameter"):
         TopicFilter(vectorizer="tfidf").fit(topics)
 

@@ -176,8 +176,8 @@ def test_arrays_of_pairs(learner, name, labeled, method):
         ({"C": -1.0}, "Got -1.0 instead"),
         ({"C": np.nan}, "The 'C' parameter of PassiveAggressive"),
         ({"psd": "never"}, "The 'psd' parameter of PassiveAggressive must be a str among"),
-        ({"psd": 0}, "or an int in the range [1, inf). Got 0 instead"),
-        ({"psd": True}, "The 'psd' parameter must be 'each', 'end' or an integer of at least 1"),
+        ({"psd": 1}, "or an int in the range [2, inf). Got 1 instead"),
+        ({"psd": True}, "or an int in the range [2, inf). Got True instead"),
     ],
 )
 def test_parameters_of_passive_aggressive(labeled, given, said):
@@ -189,7 +189,7 @@ def test_parameters_of_passive_aggressive(labeled, given, said):
 @pytest.mark.parametrize(
     "given, said",
     [
-        ({"gamma": -0.1}, "The 'gamma' parameter of POLA must be a float in the range [0.0, inf)"),
+        ({"relaxation": -0.1}, "The 'relaxation' parameter of POLA must be a float in the range"),
         ({"epsilon": 0.0}, "The 'epsilon' parameter of POLA must be None or a float in the range"),
         ({"max_passes": 0}, "The 'max_passes' parameter of POLA must be an int in the range"),
     ],
@@ -333,12 +333,13 @@ def test_triplets_are_no_pairs_to_judge(fitted, labeled, method):
 
 
 @pytest.mark.parametrize("method", PAIR_METHODS)
-def test_a_kernel_needs_both_members_of_a_pair(labeled, method):
-    learner = LEARNERS["KernelPOLA"]().fit(*labeled)
+def test_a_kernel_matrix_lacks_the_zero_vector(labeled, method):
+    X, y = labeled
+    learner = LEARNERS["KernelPOLA"](kernel="precomputed").fit(X @ X.T, y)
     refused(
-        "Under a kernel a distance depends on both members of a pair. Got a matrix; give Pairs or "
-        "an array of shape (n, 2, d).",
-        lambda: getattr(learner, method)(labeled[0]),
+        "A kernel matrix does not have the kernel values of the zero vector, with which rows are "
+        "compared. Got a matrix; give Pairs or an array of shape (n, 2, d).",
+        lambda: getattr(learner, method)(X @ X.T),
     )
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import samewise
 from samewise import GeneralizedCosine, Pairs, Triplets
 from samewise.decide.per_class import PerClassClassifier
-from samewise.exceptions import DegenerateInputError, InvalidInputError
+from samewise.exceptions import InvalidInputError
 from samewise.learners.online.gcosla import GCosLA
 from tests.reference import labels as reference
 
@@ -127,30 +127,18 @@ def test_what_is_handed_out(pairs, labeled):
     np.testing.assert_allclose(E @ E.T, form.cross(X), atol=1e-12)
     scores = learner.pair_score(pairs)
     np.testing.assert_allclose(scores, form.pairs(X[pairs.left], X[pairs.right]))
-    np.testing.assert_array_equal(learner.predict_pairs(pairs), np.where(scores >= b, 1, -1))
+    np.testing.assert_array_equal(learner.predict(pairs), np.where(scores >= b, 1, -1))
+    np.testing.assert_array_equal(learner.decision_function(pairs), scores - b)
     assert learner.score(pairs) == np.mean((scores >= b) == (pairs.y > 0))
     stacked = np.stack([X[pairs.left], X[pairs.right]], axis=1)
     assert learner.score(stacked, pairs.y) == learner.score(pairs)
     assert 0 < learner.score(X, y) <= 1
 
 
-def test_one_similarity_for_each_class(labeled, tmp_path):
+def test_one_similarity_for_each_class(labeled):
     X, y = labeled
-    learner = GCosLA(mode="binary").fit(X, y)
-    for c, form in enumerate(learner.metrics_):
+    for c, form in enumerate(PerClassClassifier(GCosLA()).fit(X, y).metrics_):
         assert form == GCosLA().fit(X, y == c).metric_
-    for name in ("metric_", "threshold_"):
-        with pytest.raises(AttributeError, match="one similarity for each class"):
-            getattr(learner, name)
-    with pytest.raises(InvalidInputError, match="mode='binary' has no partial_fit"):
-        learner.partial_fit(X, y)
-    with pytest.raises(InvalidInputError, match="many learners"):
-        learner.save(tmp_path / "file")
-    with pytest.raises(InvalidInputError, match="mode='binary' learns from labeled examples"):
-        learner.fit(Pairs(X, [0], [1], [1]))
-    assert PerClassClassifier(GCosLA()).fit(X, y).metrics_ == learner.metrics_
-    learner.set_params(mode="multiclass").fit(X, y)
-    assert learner.metric_ == GCosLA().fit(X, y).metric_
 
 
 def test_saved_and_loaded_it_goes_on(pairs, tmp_path):
@@ -162,20 +150,43 @@ def test_saved_and_loaded_it_goes_on(pairs, tmp_path):
         assert again.threshold_ == learner.threshold_
 
 
-WITH_ZERO_ROWS = [
-    "check_estimator_sparse_array",
-    "check_estimator_sparse_matrix",
-    "check_estimator_sparse_tag",
-    "check_estimators_dtypes",
-]
-
-
-@parametrize_with_checks(
-    [GCosLA(n_neighbors=2)],
-    expected_failed_checks=lambda _: dict.fromkeys(WITH_ZERO_ROWS, "zero rows have no cosine"),
-)
+@parametrize_with_checks([GCosLA(n_neighbors=2)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+# Zero vectors
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_nothing_is_learned_from_pairs_with_a_zero_vector(method, kind, pairs):
+    X = pairs.X.copy()
+    X[[4, 9]] = 0
+    zero = np.isin(pairs.left, [4, 9]) | np.isin(pairs.right, [4, 9])
+    assert 0 < zero.sum() < len(pairs)
+    given = Pairs(kind(X), pairs.left, pairs.right, pairs.y)
+    learner = getattr(GCosLA(0.2, average="last"), method)(given)
+    other = getattr(GCosLA(0.2, average="last"), method)(given[~zero])
+    np.testing.assert_allclose(learner.metric_.matrix, other.metric_.matrix, atol=1e-9)
+    assert learner.threshold_ == pytest.approx(other.threshold_)
+    assert learner.n_updates_ == other.n_updates_
+    assert learner.n_seen_ == len(pairs)
+    nothing = getattr(GCosLA(), method)(given[zero])
+    assert nothing.n_updates_ == 0
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_zero_vector_is_similar_to_nothing(kind, labeled):
+    X, y = labeled
+    X = X.copy()
+    X[[4, 9]] = 0
+    learner = GCosLA().fit(kind(X), y)
+    with_zero = Pairs(kind(X), [4, 1, 4], [2, 9, 9], [1, -1, 1])
+    np.testing.assert_array_equal(learner.pair_score(with_zero), 0)
+    assert not learner.transform(kind(X))[[4, 9]].any()
+    # The rows of a matrix are paired with the zero vector.
+    np.testing.assert_array_equal(learner.decision_function(kind(X)), -learner.threshold_)
 
 
 # What is refused
@@ -186,33 +197,22 @@ def refused(match, call, error=InvalidInputError):
         call()
 
 
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_zero_vectors(method, kind, labeled):
-    X, y = labeled
-    X = X.copy()
-    X[[4, 9]] = 0
-    learner = GCosLA().fit(*labeled)
-    before = learner.metric_
-    said = "X has zero rows, which have no cosine (rows 4, 9); leave them out."
-    refused(said, lambda: getattr(learner, method)(kind(X), y), DegenerateInputError)
-    given = Pairs(kind(X), [4, 1], [2, 9], [1, -1])
-    refused(said, lambda: getattr(learner, method)(given), DegenerateInputError)
-    assert learner.metric_ is before
-    getattr(learner, method)(Pairs(kind(X), [1, 3], [2, 3], [1, -1]))
-
-
 def test_margins_out_of_range(pairs):
-    for wrong in ({"gamma": 0.0}, {"gamma": 1.0}, {"beta": -2.0}, {"beta": 1.5}):
+    for wrong in (
+        {"margin": 0.0},
+        {"margin": 1.0},
+        {"step_margin": -2.0},
+        {"step_margin": 1.5},
+        {"psd": "never"},
+        {"psd": 1},
+    ):
         name = next(iter(wrong))
         refused(f"The {name!r} parameter", lambda w=wrong: GCosLA(**w).fit(pairs), ValueError)
-    refused("beta must be at most gamma=0.1", lambda: GCosLA(0.1, 0.2).fit(pairs))
-    refused("'psd' parameter", lambda: GCosLA(psd="never").fit(pairs))
+    refused("step_margin must be at most margin=0.1", lambda: GCosLA(0.1, 0.2).fit(pairs))
     refused("'average' parameter", lambda: GCosLA(average="median").fit(pairs))
 
 
 def test_supervision_of_another_kind(labeled):
     X, y = labeled
     refused("at least two classes. Got one class", lambda: GCosLA().fit(X, y * 0))
-    refused("two classes", lambda: GCosLA(mode="binary").fit(X, y * 0))
     refused("learns from pairs. Got Triplets", lambda: GCosLA().fit(Triplets(X, [0], [1], [2])))

@@ -133,7 +133,7 @@ def cases():
     add(POLA(average="uniform", random_state=np.random.RandomState(4)), "wide", "POLA own numbers")
     for stream in ("dense", "sparse", "float32"):
         add(KernelPOLA("rbf", {"gamma": np.float64(0.1)}), stream)
-    add(KernelPOLA("poly", {"degree": 2}, gamma=0.3), "sparse")
+    add(KernelPOLA("poly", {"degree": 2}, relaxation=0.3), "sparse")
     add(KernelPOLA("precomputed"), "kernel matrix")
 
     for psd, average in itertools.product(["each", "end", 6], AVERAGES):
@@ -247,8 +247,8 @@ def test_it_goes_on_as_if_nothing_had_happened(i, folder, tmp_path):
 
 def test_the_cone_is_met_in_both_its_regimes():
     calm = {
-        (online.psd, online.cone.calm, online.cone.P is None)
-        for online in (first_part(name)._online for name in CASES if name.startswith("P"))
+        (mover.psd, mover.cone.calm, mover.cone.P is None)
+        for mover in (first_part(name)._online.mover for name in CASES if name.startswith("P"))
     }
     assert {("each", True, True), ("each", False, False)} <= calm
 
@@ -376,7 +376,7 @@ def test_what_cannot_be_saved_says_so_and_leaves_the_old_file(path):
         (KernelPOLA("sigmoid", {"coef0": 1.0}), "files hold finite numbers"),
         (POLA(), "Got a RandomState of PCG64; give random_state a seed"),
         (Mine().fit(triplets()), "Mine is a class of your own"),
-        (POLA(), "The 'gamma' parameter of POLA must be"),
+        (POLA(), "The 'relaxation' parameter of POLA must be"),
     ):
         if not hasattr(learner, "_online"):
             learner.fit(told)
@@ -384,8 +384,8 @@ def test_what_cannot_be_saved_says_so_and_leaves_the_old_file(path):
             learner.kernel_params["coef0"] = float("inf")
         if "PCG64" in text:
             learner.random_state = other
-        if "gamma" in text:
-            learner.gamma = -1.0
+        if "relaxation" in text:
+            learner.relaxation = -1.0
         with pytest.raises(ValueError, match=text):
             learner.save(path)
     assert path.read_bytes() == content
@@ -602,9 +602,9 @@ def test_no_array_can_be_anything(victim, path, change):
         # A form can be made of its components alone; and a queue holds any number of μ.
         if name.startswith("parameters.init") and (array.dtype.kind, change) != ("f", with_nan):
             continue
-        if name == "learned.online.cone.P" and change is None:
+        if name == "learned.online.mover.cone.P" and change is None:
             continue
-        if name == "learned.online.cone.recent" and change in (emptied, one_more):
+        if name == "learned.online.mover.cone.recent" and change in (emptied, one_more):
             continue
         other = {k: v for k, v in arrays.items() if k != name}
         if change is not None:
@@ -636,18 +636,18 @@ def test_no_learner_passes_for_another(victim, path):
     ("learner", "place", "value", "text"),
     [
         ("OASIS", ("learned", "n_features_in_"), 4, "must be an array of the shape"),
-        ("OASIS", ("learned", "online", "psd"), "each", "psd each needs a symmetric float64"),
+        ("OASIS", ("learned", "online", "mover", "psd"), "each", "psd each needs a symmetric float64"),
         ("OASIS", ("parameters", "C"), -1.0, "The 'C' parameter of OASIS must be"),
         ("OASIS", ("learned", "margin_"), 0, "margin_ must be positive"),
         ("OASIS", ("random", "pos"), 625, "pos must be an integer from 0 to 624"),
         ("DiagonalAROMA", ("learned", "online", "average", "kind"), "suffix", "'average' param"),
-        ("DiagonalAROMA", ("learned", "n_features_items_"), 4, "has not the features of the data"),
-        ("POLA", ("learned", "online", "path"), "fast", "path must be one of 'auto', 'compiled'"),
+        ("DiagonalAROMA", ("learned", "n_features_items_"), 4, "does not have the features of the data"),
+        ("POLA", ("learned", "online", "mover", "path"), "fast", "path must be one of 'auto', 'compiled'"),
         ("POLA", ("learned", "online", "history", "rounds"), 7, "mistakes must be an integer"),
-        ("POLA", ("learned", "n_features_in_"), 6, "has not the features of the data"),
+        ("POLA", ("learned", "n_features_in_"), 6, "does not have the features of the data"),
         ("KernelPOLA", ("parameters", "kernel"), "os.system", "The 'kernel' parameter of"),
         ("KernelPOLA", ("parameters", "kernel_params"), {"surprise": 1}, "unexpected keyword"),
-        ("KernelPOLA", ("learned", "online", "psd"), "end", "psd must be each"),
+        ("KernelPOLA", ("learned", "online", "mover", "psd"), "end", "psd must be each"),
     ],
 )
 def test_what_is_wrong_is_named(learner, place, value, text, path):
@@ -662,12 +662,12 @@ def test_what_is_wrong_is_named(learner, place, value, text, path):
 @pytest.mark.parametrize(
     ("learner", "array", "change", "text"),
     [
-        ("DiagonalAROMA", "store.Sigma", lambda S: S + 1, "Sigma must be from 0 to 1"),
+        ("DiagonalAROMA", "mover.Sigma", lambda S: S + 1, "Sigma must be from 0 to 1"),
         ("DiagonalAROMA", "average.M.W", lambda W: W.astype("float32"), "M must be like the"),
-        ("FactoredAROMA", "store.Lambda.lower", lambda T: -T, "must be covariances of W"),
-        ("FactoredAROMA", "store.Omega.lower", lambda T: T + 2 * np.eye(5), "must be covariances"),
+        ("FactoredAROMA", "mover.Lambda.lower", lambda T: -T, "must be covariances of W"),
+        ("FactoredAROMA", "mover.Omega.lower", lambda T: T + 2 * np.eye(5), "must be covariances"),
         ("FactoredAROMA", "average.sizes", lambda n: n + 1, "sizes do not part the updates"),
-        ("POLA", "store.lower", np.transpose, "lower must be a lower triangle"),
+        ("POLA", "mover.store.lower", np.transpose, "lower must be a lower triangle"),
         ("POLA", "history.points", lambda p: p[:, ::-1], "points are no running totals"),
     ],
 )
@@ -686,7 +686,7 @@ def test_arrays_that_make_no_sense_are_named(learner, array, change, text, path)
 def test_sparse_rows_out_of_range_are_refused(path):
     header, payload = saved(KernelPOLA("linear").fit(pairs(change=thinned)), path)
     arrays = parts(header, payload)
-    for name in ("learned.span.left.indices", "learned.span.right.indptr"):
+    for name in ("learned._span.left.indices", "learned._span.right.indptr"):
         for value in (-1, 2**62):
             wrong = arrays[name].copy()
             wrong[1] = value

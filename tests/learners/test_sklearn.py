@@ -21,7 +21,7 @@ from samewise.learners.neighbors.relief import Relief
 from samewise.learners.neighbors.srbs import SRBS
 from samewise.protocols import neighbor_accuracies
 
-CHECKED = [PassiveAggressive(), PassiveAggressive(psd="end"), POLA()]
+CHECKED = [PassiveAggressive(), PassiveAggressive(psd="end"), POLA(), KernelPOLA()]
 CHECKED += [Relief(), RBS(normalizer=None), SRBS(normalizer=None)]
 
 
@@ -97,6 +97,16 @@ def test_a_stored_learner_goes_on_identically(make, labeled, tmp_path, how, look
         # With labels: the random numbers were stored too.
         learner.partial_fit(*labeled)
         again.partial_fit(*labeled)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_the_rows_of_a_matrix_are_paired_with_the_zero_vector(make, labeled, kind):
+    X, y = labeled
+    learner = make().fit(X, y)
+    pairs = np.stack([X, np.zeros_like(X)], axis=1)
+    for method in ("pair_distance", "pair_score", "decision_function", "predict"):
+        use = getattr(learner, method)
+        np.testing.assert_allclose(use(kind(X)), use(pairs), rtol=1e-9)
 
 
 # Search and pipelines

@@ -169,7 +169,10 @@ class OnlineLearner(Learner, storable=False):
         state = self._history.rounds
         if state not in self._made:
             M, b = self._online.solution()
-            self._made = {state: (self._form(M), b)}
+            made = self._form(M), b
+            # In place: to use a learner does not set attributes.
+            self._made.clear()
+            self._made[state] = made
         return self._made[state]
 
     @property
