@@ -113,9 +113,9 @@ def test_a_judge_is_feedback_after_each_document(name, topics, documents, judge)
     "change",
     [
         lambda a, p: _swap(a, "own.sizes", lambda v: v.__setitem__(0, 99)),
-        lambda a, p: a.pop("own.engine1.store.lower"),
-        lambda a, p: a.update({"own.engine1.store.lower": np.zeros((3, 3))}),
-        lambda a, p: p["own"]["engine0"].update(b="one"),
+        lambda a, p: a.pop("own.engine1.mover.store.lower"),
+        lambda a, p: a.update({"own.engine1.mover.store.lower": np.zeros((3, 3))}),
+        lambda a, p: p["own"]["engine0"]["mover"].update(b="one"),
     ],
     ids=range(4),
 )

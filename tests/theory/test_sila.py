@@ -86,7 +86,11 @@ def steps_of(X, y, gamma, beta, psd, seed):
     pairs = Pairs.from_labels(X, y, n_pairs=150, random_state=seed)
     learner = GCosLA(gamma, beta, psd=psd, average="last").partial_fit(pairs[:1])
     for i in range(1, len(pairs)):
-        A, b, updates = learner._online.mover.store.matrix, learner._online.mover.b, learner.n_updates_
+        A, b, updates = (
+            learner._online.mover.store.matrix,
+            learner._online.mover.b,
+            learner.n_updates_,
+        )
         learner.partial_fit(pairs[i : i + 1])
         if learner.n_updates_ > updates:
             pair = X[pairs.left[i]], X[pairs.right[i]], float(pairs.y[i])
