@@ -28,7 +28,7 @@ coverage: $(INSTALLED)
 	$(PYTEST) --cov=samewise --cov-report=
 	$(BIN)/coverage report --skip-covered --show-missing
 
-check: lint layout types layers
+check: lint layout types layers docstrings
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Which hypothesis to hand out: the last, or an average over those met on the way.
+"""Which hypothesis to use: the last, or an average over those met on the way.
 
 A hypothesis lives from one update to the next; its age is the number of rounds it was used in,
 the one that ended it included. Adding weight(age) · M as it dies gives every average in

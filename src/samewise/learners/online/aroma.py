@@ -46,7 +46,9 @@ class UncertainScores:
         Parameters
         ----------
         Q : array or CSR matrix of shape (k, n_features)
+            Queries, one row each.
         P : array or CSR matrix of shape (l, n_item_features)
+            Items, one row each.
 
         Returns
         -------
@@ -72,13 +74,14 @@ class UncertainScores:
         q : array of shape (n_features,), or matrix of shape (k, n_features)
             One query, or several.
         candidates : array or CSR matrix of shape (l, n_item_features)
-        n : int
+            Items to choose from, one row each.
+        n : int, default=1
             How many to name.
-        by : {"variance", "upper"}
+        by : {"variance", "upper"}, default="variance"
             "variance": those whose score is least sure. "upper": those that may well be good, by
             their upper confidence bound qᵀWp + width · √variance. (The variance of FactoredAROMA is
             a product, so by it alone every query asks for the same items.)
-        width : float
+        width : float, default=1.0
             Of the confidence bound, in standard deviations.
 
         Returns
@@ -111,13 +114,16 @@ class UncertainScores:
         Parameters
         ----------
         Q : array or CSR matrix of shape (k, n_features)
+            Queries, one row each.
         P : array or CSR matrix of shape (l, n_item_features)
-        random_state : int, RandomState or None
+            Items, one row each.
+        random_state : int, RandomState instance or None, default=None
             For the draw.
 
         Returns
         -------
         array of shape (k, l)
+            The sampled scores.
         """
         seen = self._in_coordinates(Q, P)
         noise = Bilinear(self._gaussian.noise(check_random_state(random_state)))
@@ -134,7 +140,7 @@ class UncertainScores:
 
 
 class DiagonalAROMA(UncertainScores, TripletLearner):
-    """d-AROMA: a bilinear similarity S(q, p) = qᵀWp and the variance Σ of each of its entries.
+    """Bilinear similarity S(q, p) = qᵀWp with the variance Σ of each of its entries: d-AROMA.
 
     Starting from Σ = 1, a triplet (q, p⁺, p⁻) with p = p⁺ − p⁻, loss
     ℓ = max(0, margin − qᵀWp) > 0, G = q pᵀ and s = Σ_kl G²_kl Σ_kl moves
@@ -178,7 +184,7 @@ class DiagonalAROMA(UncertainScores, TripletLearner):
         (singular vectors of the first portion's rows), W = A C Bᵀ. What is learned there is exact;
         what vectors have outside these directions is not seen, so it is an approximation of the
         full W. Memory goes with rank² + rank · (m + n) instead of m · n. `metric_` is then a
-        LowRankBilinear. (`metric_.reduce(rank)` instead approximates a W learned in full.)
+        LowRankBilinear. Instead, `metric_.reduce(rank)` approximates a W learned in full.
     validation_fraction : float, default=None
         Part of the examples to hold out for early stopping. Only for labeled examples, of which
         this part of each class is held out.
@@ -311,7 +317,7 @@ class DiagonalAROMA(UncertainScores, TripletLearner):
 
 
 class FactoredAROMA(UncertainScores, TripletLearner):
-    """f-AROMA: a bilinear similarity S(q, p) = qᵀWp whose rows covary by Λ and columns by Ω.
+    """Bilinear similarity S(q, p) = qᵀWp whose rows covary by Λ and columns by Ω: f-AROMA.
 
     Starting from Λ = I and Ω = I, a triplet (q, p⁺, p⁻) with p = p⁺ − p⁻, loss
     ℓ = max(0, margin − qᵀWp) > 0, s = qᵀΛq and t = pᵀΩp moves
@@ -358,7 +364,7 @@ class FactoredAROMA(UncertainScores, TripletLearner):
         (singular vectors of the first portion's rows), W = A C Bᵀ. What is learned there is exact;
         what vectors have outside these directions is not seen, so it is an approximation of the
         full W. Memory goes with rank² + rank · (m + n) instead of m · n. `metric_` is then a
-        LowRankBilinear. (`metric_.reduce(rank)` instead approximates a W learned in full.)
+        LowRankBilinear. Instead, `metric_.reduce(rank)` approximates a W learned in full.
     validation_fraction : float, default=None
         Part of the examples to hold out for early stopping. Only for labeled examples, of which
         this part of each class is held out.

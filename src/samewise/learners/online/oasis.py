@@ -71,7 +71,7 @@ class OASIS(TripletLearner):
         (singular vectors of the first portion's rows), W = A C Bᵀ. What is learned there is exact;
         what vectors have outside these directions is not seen, so it is an approximation of the
         full W. Memory goes with rank² + rank · (m + n) instead of m · n. `metric_` is then a
-        LowRankBilinear. (`metric_.reduce(rank)` instead approximates a W learned in full.)
+        LowRankBilinear. Instead, `metric_.reduce(rank)` approximates a W learned in full.
     validation_fraction : float, default=None
         Part of the examples to hold out for early stopping. Only for labeled examples, of which
         this part of each class is held out.

@@ -91,6 +91,7 @@ class OnlineLearner(Learner, storable=False):
         Returns
         -------
         self
+            The fitted learner.
         """
         self._begin(X, y, sample_weight, new=True)
         return self
@@ -118,6 +119,7 @@ class OnlineLearner(Learner, storable=False):
         Returns
         -------
         self
+            The learner, after this portion.
         """
         if not isinstance(X, Iterator):
             blocks: Any = [(X, y, sample_weight)]

@@ -189,7 +189,13 @@ class PairDistance:
         def _squared(self, X: Any) -> Array: ...
 
     def get_mahalanobis_matrix(self) -> Array:
-        """M of shape (n_features, n_features), as a copy."""
+        """M of shape (n_features, n_features), as a copy.
+
+        Returns
+        -------
+        array of shape (n_features, n_features)
+            A copy of M.
+        """
         return self.metric_.matrix.copy()
 
     def pair_distance(self, X: Any) -> Array:

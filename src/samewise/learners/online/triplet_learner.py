@@ -123,6 +123,7 @@ class TripletLearner(
         Returns
         -------
         self
+            The fitted learner.
         """
         self._begin(X, y, sample_weight, new=True, validation=validation)
         return self
@@ -259,7 +260,13 @@ class TripletLearner(
         return self._n_skipped
 
     def get_bilinear_matrix(self) -> Array:
-        """W of shape (n_features, n_item_features), as a copy."""
+        """W of shape (n_features, n_item_features), as a copy.
+
+        Returns
+        -------
+        array of shape (n_features, n_item_features)
+            A copy of W.
+        """
         return np.array(self.metric_.matrix)
 
     @property
