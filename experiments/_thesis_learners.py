@@ -114,7 +114,7 @@ def similarities(name: str, X: Array) -> dict[str, tuple[Any, Grid]]:
     steps: Grid = {"n_passes": [5, 50], "average": ["survival", ("suffix", 10)]}
     structures: Grid = {"structure": ["full", "diagonal"]}
     pairs: Grid = {
-        "beta": [GAMMA, -GAMMA],
+        "step_margin": [GAMMA, -GAMMA],
         "n_passes": [1, 3],
         "average": ["uniform", ("suffix", 100)],
     }
@@ -122,7 +122,7 @@ def similarities(name: str, X: Array) -> dict[str, tuple[Any, Grid]]:
     few: dict[str, Any] = {}
     if this.large:
         strengths["regularization"], few = [1e-3], {"max_iter": 100}
-        steps, pairs = {"n_passes": [2, 10]}, {"beta": [GAMMA, -GAMMA]}
+        steps, pairs = {"n_passes": [2, 10]}, {"step_margin": [GAMMA, -GAMMA]}
     if this.largest:
         strengths["beta"], structures = [0.1, 1.0], {}
     if d >= WIDE:

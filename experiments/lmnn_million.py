@@ -34,7 +34,7 @@ from samewise.decide import vote
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn.anchors import Anchors
 from samewise.learners.batch.lmnn.objective import LINEAR
-from samewise.learners.batch.lmnn.problem import Problem
+from samewise.learners.batch.lmnn.problem import LMNNProblem
 from samewise.learners.batch.points_by_class import Classes, nearest_rows, nearest_targets
 from samewise.solvers.workers import workers
 
@@ -194,7 +194,7 @@ def check(million: Labeled, maps: tuple[LMNN, LMNN], m: int) -> dict[str, float]
     anchors = Anchors(classes, None, m, np.random.RandomState(SEED + 1)).chosen
     with workers() as team:
         targets = nearest_targets(X, classes, K, team, anchors)
-        problem = Problem(X, classes, targets, maps[0].push_weight, LINEAR, np.float32, team)
+        problem = LMNNProblem(X, classes, targets, maps[0].push_weight, LINEAR, np.float32, team)
         first, second = (
             problem.losses(problem.coordinates(lmnn.components_), targets) for lmnn in maps
         )

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
 
-__all__ = ["impostors", "invasions", "nearest"]
-
 # Cells of the lookup table for each threshold: most cells hold none, and few more than one.
 _CELLS = 4
 

@@ -32,8 +32,6 @@ from samewise.kernels.cone import (
 )
 from samewise.kernels.steps import ROUNDING
 
-__all__ = ["TINY", "recursion", "scores"]
-
 TINY = 1e-12
 """xᵀAx up to this part of ‖x‖² times the largest entry of A is what rounding leaves of zero."""
 

@@ -17,8 +17,6 @@ from samewise._typing import Array
 from samewise.kernels.lmnn_loops import _CHUNK, _nearer, _squared_distance
 from samewise.kernels.rank_one import FAST
 
-__all__ = ["GroupMembers", "impostors", "pull", "push", "reaches"]
-
 
 class GroupMembers(NamedTuple):
     """The rows of a group, and where the classes are among them.

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from samewise.kernels.steps import ROUNDING
 
-__all__ = ["cycle", "online"]
-
 Vector = NDArray[np.float64]
 
 BLOCK = 16

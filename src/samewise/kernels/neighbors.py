@@ -6,8 +6,6 @@ import numpy as np
 
 from samewise._typing import Array, Indices
 
-__all__ = ["at_least", "first_k_per_row", "kth_bound", "top_k"]
-
 _GROUPS = 32
 
 

@@ -15,8 +15,6 @@ import numpy as np
 from samewise._typing import Array, Matrix
 from samewise.kernels.pairwise import all_dots, row_dots, row_sums, squared_norms
 
-__all__ = ["NAMES", "combine", "crossed", "paired", "sizes"]
-
 NAMES = ("cosine", "dice", "jaccard")
 
 

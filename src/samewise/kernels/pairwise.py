@@ -9,18 +9,6 @@ from scipy import sparse
 
 from samewise._typing import Array, Matrix
 
-__all__ = [
-    "all_dots",
-    "dense",
-    "difference",
-    "row_dots",
-    "row_slices",
-    "row_sums",
-    "squared_distances",
-    "squared_norms",
-    "times",
-]
-
 
 def row_slices(n_rows: int, row_bytes: int, block_bytes: int) -> Iterator[slice]:
     """Cut rows 0..n_rows into slices of about block_bytes, at least one row each.

@@ -6,8 +6,6 @@ import numpy as np
 
 from samewise._typing import Array
 
-__all__ = ["components_of", "decompose", "effective_rank", "factor", "project", "symmetrize"]
-
 
 def symmetrize(M: Array) -> Array:
     """The symmetric part (M + Mᵀ)/2 of a square matrix.

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 
-__all__ = ["add_rows"]
-
 
 @njit(cache=True)
 def add_rows(G: Array, rows: NDArray[np.intp], values: Array) -> None:

@@ -13,8 +13,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["dots", "first_above", "nearest", "quadratics", "tables", "to_unit"]
-
 _Floats = NDArray[np.float64]
 # A plain tuple: numba takes a named one only after a slow look at its class.
 _Rows: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32], _Floats]

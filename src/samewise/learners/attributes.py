@@ -61,7 +61,7 @@ class Count(_Value):
 
 
 @dataclass(frozen=True)
-class Choice(_Value):
+class OneOf(_Value):
     """One of some texts."""
 
     choices: tuple[str, ...]
@@ -180,7 +180,7 @@ class Labels(Attribute):
         return labels
 
 
-class History(Attribute):
+class Records(Attribute):
     """A dict of arrays with an entry for each iteration."""
 
     def keep(self, state: State, name: str, value: dict[str, NDArray[np.float64]]) -> None:

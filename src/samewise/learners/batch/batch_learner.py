@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Mahalanobis
-from samewise.learners.attributes import Attribute, Count, Flag, History
+from samewise.learners.attributes import Attribute, Count, Flag, Records
 from samewise.learners.dense_rows import dense_rows
 from samewise.learners.learner import Learner, MapLearner
 from samewise.learners.neighbors.class_checks import numbered
@@ -36,7 +36,7 @@ RUN: dict[str, list[Any]] = {
 }
 """Constraints of the parameters that every run has."""
 
-RAN: dict[str, Attribute] = {"n_iter_": Count(), "converged_": Flag(), "history_": History()}
+RAN: dict[str, Attribute] = {"n_iter_": Count(), "converged_": Flag(), "history_": Records()}
 """What every run leaves."""
 
 SINGULAR = 1e-10

@@ -20,7 +20,7 @@ from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Matrix
 from samewise.forms import NormalizedBilinear
 from samewise.kernels.pairwise import dense, row_dots, row_slices, times
-from samewise.learners.attributes import Attribute, Count, Flag, FormOf, History, Labels, Number
+from samewise.learners.attributes import Attribute, Count, Flag, FormOf, Labels, Number, Records
 from samewise.learners.neighbors.class_checks import warn_of_small_classes
 from samewise.learners.neighbors.similarity_learner import (
     ContrastLearner,
@@ -213,7 +213,7 @@ class SRBS(ContrastLearner):
         "loss_": Number(),
         "n_iter_": Count(),
         "converged_": Flag(),
-        "history_": History(),
+        "history_": Records(),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ContrastLearner._parameter_constraints,

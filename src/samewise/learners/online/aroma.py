@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,8 +24,6 @@ from samewise.kernels.pairwise import times
 from samewise.learners.online.initial_similarity import Bases
 from samewise.learners.online.triplet_learner import TripletLearner
 from samewise.supervision import Triplets
-
-__all__ = ["DiagonalAROMA", "FactoredAROMA"]
 
 
 class UncertainScores:
@@ -139,6 +138,7 @@ class UncertainScores:
         return times(Q, self._bases[0].astype(Q.dtype)), times(P, self._bases[1].astype(P.dtype))
 
 
+@dataclass(eq=False, repr=False)
 class DiagonalAROMA(UncertainScores, TripletLearner):
     """Bilinear similarity S(q, p) = qᵀWp with the variance Σ of each of its entries: d-AROMA.
 
@@ -265,38 +265,21 @@ class DiagonalAROMA(UncertainScores, TripletLearner):
         "r": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(
-        self,
-        r: float = 1.0,
-        margin: float | str = "auto",
-        *,
-        init: Any = "zero",
-        average: Spec = "last",
-        n_passes: int = 1,
-        shuffle: bool = False,
-        n_triplets: int | None = None,
-        rank: int | None = None,
-        validation_fraction: float | None = None,
-        evaluate_every: int | None = None,
-        patience: int = 5,
-        path: str = "auto",
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.r = r
-        self.margin = margin
-        self.init = init
-        self.average = average
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.n_triplets = n_triplets
-        self.rank = rank
-        self.validation_fraction = validation_fraction
-        self.evaluate_every = evaluate_every
-        self.patience = patience
-        self.path = path
-        self.verbose = verbose
-        self.random_state = random_state
+    r: float = 1.0
+    margin: float | str = "auto"
+    _: KW_ONLY
+    init: Any = "zero"
+    average: Spec = "last"
+    n_passes: int = 1
+    shuffle: bool = False
+    n_triplets: int | None = None
+    rank: int | None = None
+    validation_fraction: float | None = None
+    evaluate_every: int | None = None
+    patience: int = 5
+    path: str = "auto"
+    verbose: bool = False
+    random_state: Any = None
 
     def _mover(self, examples: Triplets) -> DiagonalGaussian:
         if checked_average(self.average)[0] == "suffix":
@@ -316,6 +299,7 @@ class DiagonalAROMA(UncertainScores, TripletLearner):
         return self._gaussian.variances.copy()
 
 
+@dataclass(eq=False, repr=False)
 class FactoredAROMA(UncertainScores, TripletLearner):
     """Bilinear similarity S(q, p) = qᵀWp whose rows covary by Λ and columns by Ω: f-AROMA.
 
@@ -448,40 +432,22 @@ class FactoredAROMA(UncertainScores, TripletLearner):
         "update": [StrOptions({"margin", "mistake"})],
     }
 
-    def __init__(
-        self,
-        r: float = 1.0,
-        margin: float | str = "auto",
-        *,
-        init: Any = "zero",
-        update: str = "margin",
-        average: Spec = "last",
-        n_passes: int = 1,
-        shuffle: bool = False,
-        n_triplets: int | None = None,
-        rank: int | None = None,
-        validation_fraction: float | None = None,
-        evaluate_every: int | None = None,
-        patience: int = 5,
-        path: str = "auto",
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.r = r
-        self.margin = margin
-        self.init = init
-        self.update = update
-        self.average = average
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.n_triplets = n_triplets
-        self.rank = rank
-        self.validation_fraction = validation_fraction
-        self.evaluate_every = evaluate_every
-        self.patience = patience
-        self.path = path
-        self.verbose = verbose
-        self.random_state = random_state
+    r: float = 1.0
+    margin: float | str = "auto"
+    _: KW_ONLY
+    init: Any = "zero"
+    update: str = "margin"
+    average: Spec = "last"
+    n_passes: int = 1
+    shuffle: bool = False
+    n_triplets: int | None = None
+    rank: int | None = None
+    validation_fraction: float | None = None
+    evaluate_every: int | None = None
+    patience: int = 5
+    path: str = "auto"
+    verbose: bool = False
+    random_state: Any = None
 
     def _mover(self, examples: Triplets) -> FactoredGaussian:
         return FactoredGaussian(self._start(examples), self.r, self.update == "mistake", self.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,9 +21,8 @@ from samewise.kernels.psd import project
 from samewise.learners.online.pair_learner import FROM_PAIRS, PairLearner
 from samewise.supervision import Pairs
 
-__all__ = ["GCosLA"]
 
-
+@dataclass(eq=False, repr=False)
 class GCosLA(PairLearner):
     """Generalized cosine learning: s_A(x, x') = xᵀAx'/√(xᵀAx · x'ᵀAx'), A ⪰ 0, and a threshold b.
 
@@ -130,32 +130,18 @@ class GCosLA(PairLearner):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        margin: float = 0.1,
-        step_margin: float | None = None,
-        *,
-        psd: Psd = "each",
-        update: str = "projection",
-        average: Spec = "uniform",
-        n_passes: int = 1,
-        shuffle: bool = False,
-        n_neighbors: int = 5,
-        n_pairs: int | None = None,
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.margin = margin
-        self.step_margin = step_margin
-        self.psd = psd
-        self.update = update
-        self.average = average
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.n_neighbors = n_neighbors
-        self.n_pairs = n_pairs
-        self.verbose = verbose
-        self.random_state = random_state
+    margin: float = 0.1
+    step_margin: float | None = None
+    _: KW_ONLY
+    psd: Psd = "each"
+    update: str = "projection"
+    average: Spec = "uniform"
+    n_passes: int = 1
+    shuffle: bool = False
+    n_neighbors: int = 5
+    n_pairs: int | None = None
+    verbose: bool = False
+    random_state: Any = None
 
     def _sampling(self, X: Matrix) -> dict[str, Any]:
         cosine = GeneralizedCosine(np.eye(X.shape[1], dtype=X.dtype), on_zero="zero")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -27,8 +28,6 @@ from samewise.learners.online.pair_learner import FROM_PAIRS, LEAST_B, PairDista
 from samewise.supervision import Pairs
 from samewise.supervision.gate import is_labeled
 
-__all__ = ["KernelPOLA"]
-
 
 class _Span(Attribute):
     """The span that the matrix lives in."""
@@ -51,6 +50,7 @@ class _Point(Attribute):
         return restored_rows(saved.part(name), 1, learner.n_features_in_, learner._precomputed)
 
 
+@dataclass(eq=False, repr=False)
 class KernelPOLA(PairDistance, PairLearner):
     """POLA on φ(x), known through a kernel k(x, x′) = φ(x)·φ(x′) only.
 
@@ -147,30 +147,17 @@ class KernelPOLA(PairDistance, PairLearner):
         "strategy": [StrOptions({"balanced", "random"})],
     }
 
-    def __init__(
-        self,
-        kernel: str | Callable[..., float] = "rbf",
-        kernel_params: Mapping[str, Any] | None = None,
-        relaxation: float = 0.0,
-        *,
-        n_passes: int = 1,
-        shuffle: bool = False,
-        tolerance: float = 0.0,
-        n_pairs: int | None = None,
-        strategy: str = "balanced",
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.kernel_params = kernel_params
-        self.relaxation = relaxation
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.tolerance = tolerance
-        self.n_pairs = n_pairs
-        self.strategy = strategy
-        self.verbose = verbose
-        self.random_state = random_state
+    kernel: str | Callable[..., float] = "rbf"
+    kernel_params: Mapping[str, Any] | None = None
+    relaxation: float = 0.0
+    _: KW_ONLY
+    n_passes: int = 1
+    shuffle: bool = False
+    tolerance: float = 0.0
+    n_pairs: int | None = None
+    strategy: str = "balanced"
+    verbose: bool = False
+    random_state: Any = None
 
     @property
     def _precomputed(self) -> bool:

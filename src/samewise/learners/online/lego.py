@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -19,9 +19,8 @@ from samewise.learners.batch.itml import chosen_bounds, definite
 from samewise.learners.online.pair_learner import FROM_PAIRS, PairDistance, PairLearner
 from samewise.supervision import Pairs
 
-__all__ = ["LEGO"]
 
-
+@dataclass(eq=False, repr=False)
 class LEGO(PairDistance, PairLearner):
     """LogDet exact gradient online: ITML's steps, one pair at a time, each taken once.
 
@@ -113,7 +112,7 @@ class LEGO(PairDistance, PairLearner):
     True
     """
 
-    bounds_: tuple[float, float]
+    bounds_: tuple[float, float] = field(init=False)
 
     _moved_by = LogDetMover
     _learned: ClassVar[dict[str, Attribute]] = {**PairLearner._learned, "bounds_": TwoNumbers()}
@@ -124,28 +123,16 @@ class LEGO(PairDistance, PairLearner):
         "init": [StrOptions({"identity"}), "array-like", Mahalanobis],
     }
 
-    def __init__(
-        self,
-        eta: float = 1.0,
-        *,
-        bounds: tuple[float, float] | None = None,
-        init: Any = "identity",
-        n_passes: int = 1,
-        shuffle: bool = False,
-        n_pairs: int | None = None,
-        strategy: str = "balanced",
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.eta = eta
-        self.bounds = bounds
-        self.init = init
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.n_pairs = n_pairs
-        self.strategy = strategy
-        self.verbose = verbose
-        self.random_state = random_state
+    eta: float = 1.0
+    _: KW_ONLY
+    bounds: tuple[float, float] | None = None
+    init: Any = "identity"
+    n_passes: int = 1
+    shuffle: bool = False
+    n_pairs: int | None = None
+    strategy: str = "balanced"
+    verbose: bool = False
+    random_state: Any = None
 
     def _mover(self, examples: Pairs) -> LogDetMover:
         A = definite(self.init, examples.X.shape[1], "init")

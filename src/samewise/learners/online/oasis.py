@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,9 +21,8 @@ from samewise.kernels.steps import Step
 from samewise.learners.online.triplet_learner import TripletLearner
 from samewise.supervision import Triplets
 
-__all__ = ["OASIS"]
 
-
+@dataclass(eq=False, repr=False)
 class OASIS(TripletLearner):
     """Online learning of a bilinear similarity S(q, p) = qᵀWp from triplets.
 
@@ -150,42 +150,23 @@ class OASIS(TripletLearner):
         "psd": [None, StrOptions({"end"}), Interval(Integral, 2, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        C: float = 0.1,
-        margin: float | str = "auto",
-        *,
-        init: Any = "identity",
-        symmetric: bool = False,
-        psd: Psd = None,
-        average: Spec = "last",
-        n_passes: int = 1,
-        shuffle: bool = False,
-        n_triplets: int | None = None,
-        rank: int | None = None,
-        validation_fraction: float | None = None,
-        evaluate_every: int | None = None,
-        patience: int = 5,
-        path: str = "auto",
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.C = C
-        self.margin = margin
-        self.init = init
-        self.symmetric = symmetric
-        self.psd = psd
-        self.average = average
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.n_triplets = n_triplets
-        self.rank = rank
-        self.validation_fraction = validation_fraction
-        self.evaluate_every = evaluate_every
-        self.patience = patience
-        self.path = path
-        self.verbose = verbose
-        self.random_state = random_state
+    C: float = 0.1
+    margin: float | str = "auto"
+    _: KW_ONLY
+    init: Any = "identity"
+    symmetric: bool = False
+    psd: Psd = None
+    average: Spec = "last"
+    n_passes: int = 1
+    shuffle: bool = False
+    n_triplets: int | None = None
+    rank: int | None = None
+    validation_fraction: float | None = None
+    evaluate_every: int | None = None
+    patience: int = 5
+    path: str = "auto"
+    verbose: bool = False
+    random_state: Any = None
 
     def _mover(self, examples: Triplets) -> RankOneMover:
         m, n = examples.X.shape[1], examples.items.shape[1]

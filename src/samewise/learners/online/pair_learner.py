@@ -22,7 +22,7 @@ from samewise.files.state import FLOATS
 from samewise.forms import Form, Mahalanobis
 from samewise.forms.distance_form import EuclideanForm
 from samewise.kernels.steps import Step
-from samewise.learners.attributes import Attribute, Choice
+from samewise.learners.attributes import Attribute, OneOf
 from samewise.learners.learner import PAIRS, MapLearner
 from samewise.learners.online.online_learner import OnlineLearner
 from samewise.supervision import Pairs
@@ -58,7 +58,7 @@ class PairLearner(MapLearner, OnlineLearner, storable=False):
     strategy: str
     _dtype: str
     """The type of the data, and of the form."""
-    _learned: ClassVar[dict[str, Attribute]] = {"_dtype": Choice(FLOATS)}
+    _learned: ClassVar[dict[str, Attribute]] = {"_dtype": OneOf(FLOATS)}
 
     def _supervision(
         self,

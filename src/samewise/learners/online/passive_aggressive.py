@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -19,9 +20,8 @@ from samewise.learners.online.pair_learner import (
 )
 from samewise.supervision import Pairs
 
-__all__ = ["PassiveAggressive"]
 
-
+@dataclass(eq=False, repr=False)
 class PassiveAggressive(PairDistance, PairLearner):
     """Online passive–aggressive learning of a Mahalanobis distance and its threshold.
 
@@ -134,36 +134,20 @@ class PassiveAggressive(PairDistance, PairLearner):
         "psd": [StrOptions({"each", "end"}), Interval(Integral, 2, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        rule: str = "pa1",
-        C: float = 1.0,
-        *,
-        psd: Psd = "each",
-        average: Spec = "last",
-        tolerance: float = 0.0,
-        n_passes: int = 1,
-        shuffle: bool = False,
-        init: Any = "zero",
-        n_pairs: int | None = None,
-        strategy: str = "balanced",
-        path: str = "auto",
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.rule = rule
-        self.C = C
-        self.psd = psd
-        self.average = average
-        self.tolerance = tolerance
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.init = init
-        self.n_pairs = n_pairs
-        self.strategy = strategy
-        self.path = path
-        self.verbose = verbose
-        self.random_state = random_state
+    rule: str = "pa1"
+    C: float = 1.0
+    _: KW_ONLY
+    psd: Psd = "each"
+    average: Spec = "last"
+    tolerance: float = 0.0
+    n_passes: int = 1
+    shuffle: bool = False
+    init: Any = "zero"
+    n_pairs: int | None = None
+    strategy: str = "balanced"
+    path: str = "auto"
+    verbose: bool = False
+    random_state: Any = None
 
     def _mover(self, examples: Pairs) -> RankOneMover:
         step = Step(tolerance=self.tolerance)

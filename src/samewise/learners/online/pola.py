@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,9 +24,8 @@ from samewise.learners.online.pair_learner import (
 )
 from samewise.supervision import Pairs
 
-__all__ = ["POLA"]
 
-
+@dataclass(eq=False, repr=False)
 class POLA(PairDistance, PairLearner):
     """Pseudo-metric online learning: project on each pair's half-space, then on the PSD cone.
 
@@ -128,36 +128,20 @@ class POLA(PairDistance, PairLearner):
         "max_passes": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        relaxation: float = 0.0,
-        *,
-        epsilon: float | None = None,
-        max_passes: int = 1000,
-        average: Spec = "last",
-        tolerance: float = 0.0,
-        n_passes: int = 1,
-        shuffle: bool = False,
-        init: Any = "zero",
-        n_pairs: int | None = None,
-        strategy: str = "balanced",
-        path: str = "auto",
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.relaxation = relaxation
-        self.epsilon = epsilon
-        self.max_passes = max_passes
-        self.average = average
-        self.tolerance = tolerance
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.init = init
-        self.n_pairs = n_pairs
-        self.strategy = strategy
-        self.path = path
-        self.verbose = verbose
-        self.random_state = random_state
+    relaxation: float = 0.0
+    _: KW_ONLY
+    epsilon: float | None = None
+    max_passes: int = 1000
+    average: Spec = "last"
+    tolerance: float = 0.0
+    n_passes: int = 1
+    shuffle: bool = False
+    init: Any = "zero"
+    n_pairs: int | None = None
+    strategy: str = "balanced"
+    path: str = "auto"
+    verbose: bool = False
+    random_state: Any = None
 
     def _mover(self, examples: Pairs) -> RankOneMover:
         step = Step(relax=self.relaxation, tolerance=self.tolerance)
