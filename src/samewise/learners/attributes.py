@@ -203,6 +203,10 @@ class Records(Attribute):
         return dict(zip(fields, columns.view(np.float64), strict=True))
 
 
+RAN: dict[str, Attribute] = {"n_iter_": Count(), "converged_": Flag(), "history_": Records()}
+"""What every run leaves."""
+
+
 @dataclass(frozen=True)
 class FormOf(Attribute):
     """A form of one of some kinds, of the learner's features."""

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, NotPSDError
 from samewise.forms import KernelMahalanobis
+from samewise.learners.attributes import Attribute, FormOf, Values
+from samewise.learners.constraints import COUNT
 from samewise.learners.learner import MapLearner
 from samewise.solvers.evaluation import Matrix64
 
@@ -36,11 +38,16 @@ class KernelBasis(MapLearner, storable=False):
     n_directions: int | None
     metric_: KernelMahalanobis
 
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((KernelMahalanobis,)),
+        "landmarks_": Values(dtypes=("int64",)),
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
         "kernel_params": [None, dict],
         "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
-        "n_directions": [Interval(Integral, 1, None, closed="left"), None],
+        "n_directions": [COUNT, None],
     }
 
     @property

@@ -16,6 +16,7 @@ from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
 from samewise.forms import KernelMahalanobis
 from samewise.learners.attributes import Attribute, Count, FeatureNames
+from samewise.learners.constraints import SHARED
 from samewise.learners.parameters import (
     numbers_state,
     parameters_state,
@@ -44,10 +45,21 @@ class Learner(Storable, BaseEstimator, storable=False):
     _random: np.random.RandomState
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    """What parameters may be, beyond what the bases declare and what is `SHARED`."""
     _learned: ClassVar[dict[str, Attribute]] = {}
+    """What is learned, beyond what the bases declare."""
     _target_required: ClassVar[bool] = True
     _keeps_random: ClassVar[bool] = False
     """Whether learning can go on, with the random numbers `_random`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        constraints = {name: SHARED[name] for name in vars(cls) if name in SHARED}
+        learned: dict[str, Attribute] = {}
+        for kind in reversed(cls.__mro__):
+            constraints |= vars(kind).get("_parameter_constraints", {})
+            learned |= vars(kind).get("_learned", {})
+        cls._parameter_constraints, cls._learned = constraints, learned
 
     if TYPE_CHECKING:
 

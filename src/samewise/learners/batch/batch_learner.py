@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Mahalanobis
-from samewise.learners.attributes import Attribute, Count, Flag, Records
+from samewise.learners.attributes import RAN, Attribute, FormOf
 from samewise.learners.dense_rows import dense_rows
 from samewise.learners.learner import Learner, MapLearner
 from samewise.learners.neighbors.class_checks import numbered
@@ -23,21 +21,6 @@ from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.run_log import Callback, RunLog
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_pairs, is_labeled
-
-COUNT = Interval(Integral, 1, None, closed="left")
-FRACTION = Interval(Real, 0, 1, closed="neither")
-
-RUN: dict[str, list[Any]] = {
-    "max_iter": [COUNT],
-    "tol": [Interval(Real, 0, None, closed="left")],
-    "warm_start": ["boolean"],
-    "verbose": ["verbose"],
-    "callback": [callable, None],
-}
-"""Constraints of the parameters that every run has."""
-
-RAN: dict[str, Attribute] = {"n_iter_": Count(), "converged_": Flag(), "history_": Records()}
-"""What every run leaves."""
 
 SINGULAR = 1e-10
 """A variance below this part of the mean is none."""
@@ -110,6 +93,8 @@ class BatchLearner(MapLearner, Batch, storable=False):
 
     init: str | ArrayLike
     metric_: Mahalanobis
+
+    _learned: ClassVar[dict[str, Attribute]] = {"metric_": FormOf((Mahalanobis,)), **RAN}
 
     def _given_start(self, n_components: int | None = None) -> Matrix64 | None:
         """L to start from, if it is known before the points are looked at."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils._param_validation import Interval
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Matrix
@@ -21,6 +19,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import PosteriorSimilarity
 from samewise.learners.attributes import Attribute, Count, FormOf, Labels
 from samewise.learners.batch.batch_learner import Batch
+from samewise.learners.constraints import POSITIVE
 from samewise.learners.neighbors.class_checks import numbered
 
 
@@ -105,9 +104,7 @@ class HIER(Batch):
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "hierarchy": [Mapping, "array-like", None],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        "tol": [POSITIVE],
     }
 
     hierarchy: Mapping[Any, Any] | ArrayLike | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dpotri
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Matrix
@@ -23,15 +22,10 @@ from samewise.forms import Mahalanobis
 from samewise.kernels.logdet_loop import cycle
 from samewise.kernels.pairwise import dense, row_dots, squared_distances, times
 from samewise.kernels.psd import factor
-from samewise.learners.attributes import (
-    Attribute,
-    FormOf,
-    Number,
-    TwoNumbers,
-    Values,
-)
-from samewise.learners.batch.batch_learner import COUNT, RAN, RUN, BatchLearner, regularized
+from samewise.learners.attributes import Attribute, Number, TwoNumbers, Values
+from samewise.learners.batch.batch_learner import BatchLearner, regularized
 from samewise.learners.batch.pair_differences import Differences
+from samewise.learners.constraints import POSITIVE
 from samewise.learners.dense_rows import dense_rows
 from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
@@ -147,20 +141,15 @@ class ITML(BatchLearner):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((Mahalanobis,)),
         "bounds_": TwoNumbers(),
         "duals_": Values(),
         "loss_": Number(),
         "gap_": Number(),
-        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [POSITIVE],
         "prior": [StrOptions({"identity", "covariance"}), "array-like", Mahalanobis],
         "bounds": ["array-like", None],
-        "n_pairs": [COUNT, None],
-        **RUN,
-        "random_state": ["random_state"],
     }
 
     gamma: float = 1.0

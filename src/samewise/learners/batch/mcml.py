@@ -12,9 +12,8 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
-from samewise.forms import Mahalanobis
-from samewise.learners.attributes import Attribute, FormOf, Labels, Number
-from samewise.learners.batch.batch_learner import RAN, RUN, BatchLearner
+from samewise.learners.attributes import Attribute, Labels, Number
+from samewise.learners.batch.batch_learner import BatchLearner
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
     Coordinates,
@@ -113,15 +112,12 @@ class MCML(BatchLearner):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((Mahalanobis,)),
         "classes_": Labels(),
         "loss_": Number(),
         "gap_": Number(),
-        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "init": [StrOptions({"auto", "identity"}), "array-like"],
-        **RUN,
     }
 
     _: KW_ONLY

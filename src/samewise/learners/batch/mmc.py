@@ -11,24 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
 from samewise.engine.online import few_threads
 from samewise.exceptions import InvalidInputError
-from samewise.forms import Mahalanobis
 from samewise.kernels.pairwise import squared_norms
 from samewise.kernels.psd import factor
-from samewise.learners.attributes import Attribute, FormOf, Number
-from samewise.learners.batch.batch_learner import (
-    COUNT,
-    RAN,
-    RUN,
-    SINGULAR,
-    BatchLearner,
-    regularized,
-)
+from samewise.learners.attributes import Attribute, Number
+from samewise.learners.batch.batch_learner import SINGULAR, BatchLearner, regularized
 from samewise.learners.batch.pair_differences import Differences
 from samewise.solvers.evaluation import LossAndGradient, Matrix64
 from samewise.solvers.factored_convex import ProvenSolution, solve
@@ -136,16 +127,8 @@ class MMC(BatchLearner):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((Mahalanobis,)),
         "objective_": Number(),
         "gap_": Number(),
-        **RAN,
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "structure": [StrOptions({"full", "diagonal"})],
-        "n_pairs": [COUNT, None],
-        **RUN,
-        "random_state": ["random_state"],
     }
 
     structure: str = "full"

@@ -14,17 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._rollback import unchanged_if_refused
-from samewise.forms import Mahalanobis
-from samewise.learners.attributes import Attribute, FormOf, Labels, Number
-from samewise.learners.batch.batch_learner import (
-    COUNT,
-    FRACTION,
-    RAN,
-    RUN,
-    BatchLearner,
-    check_n_components,
-    held_out,
-)
+from samewise.learners.attributes import Attribute, Labels, Number
+from samewise.learners.batch.batch_learner import BatchLearner, check_n_components, held_out
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
@@ -173,18 +164,12 @@ class NCA(BatchLearner):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((Mahalanobis,)),
         "classes_": Labels(),
         "loss_": Number(),
-        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [COUNT, None],
         "init": [StrOptions({"auto", "identity", "pca"}), "array-like"],
         "n_init": [Interval(Integral, 1, len(POWERS), closed="both")],
-        **RUN,
-        "validation_fraction": [FRACTION, None],
-        "random_state": ["random_state"],
     }
 
     n_components: int | None = None

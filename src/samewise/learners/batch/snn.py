@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from samewise._rollback import unchanged_if_refused
@@ -24,8 +22,9 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import NeuralSimilarity
 from samewise.kernels.pairwise import row_slices, times
 from samewise.kernels.scatter_loop import add_rows
-from samewise.learners.attributes import Attribute, FormOf, Number
-from samewise.learners.batch.batch_learner import COUNT, FRACTION, RAN, RUN, Batch
+from samewise.learners.attributes import RAN, Attribute, FormOf, Number
+from samewise.learners.batch.batch_learner import Batch
+from samewise.learners.constraints import COUNT, NOT_NEGATIVE
 from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
@@ -146,11 +145,7 @@ class SNN(Batch):
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_hidden": [COUNT],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "n_pairs": [COUNT, None],
-        **RUN,
-        "validation_fraction": [FRACTION, None],
-        "random_state": ["random_state"],
+        "alpha": [NOT_NEGATIVE],
     }
 
     n_hidden: int = 10

@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import decomposition, discriminant_analysis
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
 from samewise._rollback import unchanged_if_refused
@@ -29,6 +28,7 @@ from samewise.learners.closed.closed_form import (
     whitening,
     without_rounding,
 )
+from samewise.learners.constraints import FRACTION
 from samewise.learners.learner import ROWS
 
 
@@ -157,10 +157,6 @@ class Covariance(LinearMap):
            [0. , 2. ]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "shrinkage": [Interval(Real, 0, 1, closed="both")]
-    }
-
     shrinkage: float = 0.0
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -221,11 +217,9 @@ class PCA(LinearMap):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((Mahalanobis,)),
         "explained_variance_": Values(),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "whiten": ["boolean"],
     }
 
@@ -310,13 +304,11 @@ class LDA(LinearMap):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((Mahalanobis,)),
         "classes_": Labels(),
     }
     _target_required: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "shrinkage": [FRACTION, StrOptions({"auto"})],
     }
 
     n_components: int | None = None

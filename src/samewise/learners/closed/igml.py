@@ -4,28 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
-from samewise.forms import KernelMahalanobis, Mahalanobis
-from samewise.learners.attributes import Attribute, FormOf, Labels, Values
+from samewise.learners.attributes import Attribute, Labels
 from samewise.learners.closed.closed_form import LinearMap, centered, group_sums, whitening
 from samewise.learners.kernel_basis import KernelBasis
 from samewise.learners.neighbors.class_checks import numbered
-
-_CONSTRAINTS: dict[str, list[Any]] = {
-    "smoothing": [Interval(Real, 0, None, closed="neither")],
-    "shrinkage": [Interval(Real, 0, 1, closed="both")],
-}
 
 
 @dataclass(eq=False, repr=False)
@@ -86,11 +78,9 @@ class IGML(LinearMap):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((Mahalanobis,)),
         "classes_": Labels(),
     }
     _target_required: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
     smoothing: float = 1.0
     _: KW_ONLY
@@ -181,14 +171,7 @@ class KIGML(KernelBasis):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((KernelMahalanobis,)),
         "classes_": Labels(),
-        "landmarks_": Values(dtypes=("int64",)),
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelBasis._parameter_constraints,
-        **_CONSTRAINTS,
-        "random_state": ["random_state"],
     }
 
     kernel: str | Callable[..., float] = "rbf"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,10 +17,10 @@ from sklearn.utils.validation import validate_data
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.forms import KernelMahalanobis, Mahalanobis
-from samewise.learners.attributes import Attribute, FormOf, Labels, Values
+from samewise.learners.attributes import Attribute, Labels, Values
 from samewise.learners.closed.closed_form import LinearMap, whitening
 from samewise.learners.closed.scatter_matrices import covariances
+from samewise.learners.constraints import COUNT
 from samewise.learners.dense_rows import dense_rows
 from samewise.learners.kernel_basis import KernelBasis
 from samewise.learners.learner import ROWS, Learner
@@ -29,20 +29,21 @@ from samewise.supervision import Pairs
 from samewise.supervision.chunklets import checked_chunklets, draw_chunklets, linked_chunklets
 from samewise.supervision.gate import as_pairs, is_labeled
 
-_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_components": [Interval(Integral, 1, None, closed="left"), None],
-    "shrinkage": [Interval(Real, 0, 1, closed="both")],
-    "n_chunklets": [Interval(Integral, 1, None, closed="left"), None],
-    "chunk_size": [Interval(Integral, 2, None, closed="left")],
-    "random_state": ["random_state"],
-}
-
 
 class ChunkletLearner(Learner, storable=False):
     """How chunklets come in: given, linked by similar pairs, or made from labels."""
 
     n_chunklets: int | None
     chunk_size: int
+
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "classes_": Labels(optional=True),
+        "chunklets_": Values(dtypes=("int64",)),
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_chunklets": [COUNT, None],
+        "chunk_size": [Interval(Integral, 2, None, closed="left")],
+    }
 
     def _chunklets_from(
         self,
@@ -152,13 +153,7 @@ class RCA(LinearMap, ChunkletLearner):
            [0., 2.]])
     """
 
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((Mahalanobis,)),
-        "classes_": Labels(optional=True),
-        "chunklets_": Values(dtypes=("int64",)),
-    }
     _target_required: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
     n_components: int | None = None
     _: KW_ONLY
@@ -265,17 +260,6 @@ class KRCA(ChunkletLearner, KernelBasis):
     >>> bool(D[same].max() < D[~same].min())
     True
     """
-
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((KernelMahalanobis,)),
-        "classes_": Labels(optional=True),
-        "chunklets_": Values(dtypes=("int64",)),
-        "landmarks_": Values(dtypes=("int64",)),
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelBasis._parameter_constraints,
-        **_CONSTRAINTS,
-    }
 
     kernel: str | Callable[..., float] = "rbf"
     kernel_params: Mapping[str, Any] | None = None

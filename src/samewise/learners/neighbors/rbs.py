@@ -12,9 +12,8 @@ from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
-from samewise.forms import NormalizedBilinear
 from samewise.kernels.pairwise import dense
-from samewise.learners.attributes import Attribute, FormOf, Labels, Number
+from samewise.learners.attributes import Attribute, Number
 from samewise.learners.neighbors.class_checks import unit, warn_of_small_classes
 from samewise.learners.neighbors.similarity_learner import (
     ContrastLearner,
@@ -101,13 +100,9 @@ class RBS(ContrastLearner):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((NormalizedBilinear,)),
-        "classes_": Labels(),
         "margin_": Number(),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ContrastLearner._parameter_constraints,
-        "structure": [StrOptions({"full", "diagonal"})],
         "psd": [StrOptions({"end"}), None],
     }
 

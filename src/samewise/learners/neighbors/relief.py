@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Mahalanobis, NormalizedBilinear
-from samewise.kernels import normalizers
 from samewise.kernels.manhattan import manhattan
 from samewise.kernels.pairwise import row_slices
 from samewise.learners.attributes import Attribute, FormOf, Labels, Values
+from samewise.learners.constraints import COUNT
 from samewise.learners.learner import MapLearner
 from samewise.learners.neighbors.class_checks import numbered, unit, warn_of_small_classes
-from samewise.learners.neighbors.similarity_learner import (
-    ConditionalMap,
-    nearest_psd,
-    similarity,
-)
+from samewise.learners.neighbors.similarity_learner import ConditionalMap, nearest_psd, similarity
 from samewise.search.hits import hits_and_misses
 
 _BLOCK_BYTES = 8 * 2**20
@@ -139,15 +134,11 @@ class Relief(ConditionalMap, MapLearner):
         "matrix_": Values(("d", "d"), optional=True),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "structure": [StrOptions({"diagonal", "full"})],
         "misses": [StrOptions({"each", "any"})],
         "form": [StrOptions({"distance", "similarity"})],
         "psd": [StrOptions({"end"}), None],
-        "normalizer": [StrOptions(set(normalizers.NAMES)), None],
-        "n_draws": [Interval(Integral, 1, None, closed="left"), None],
+        "n_draws": [COUNT, None],
         "discrete": [StrOptions({"none"}), "array-like"],
-        "random_state": ["random_state"],
     }
 
     n_neighbors: int = 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from samewise._rollback import unchanged_if_refused
@@ -30,6 +29,7 @@ from samewise.kernels.pairwise import dense
 from samewise.kernels.screen import screen, whitened
 from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute, FormOf, Labels
+from samewise.learners.constraints import COUNT, SHARED
 from samewise.learners.neighbors.base_similarity import BaseSimilarity
 from samewise.learners.neighbors.class_checks import numbered, warn_of_small_classes
 from samewise.learners.neighbors.similarity_learner import SimilarityLearner, similarity
@@ -150,19 +150,12 @@ class SiLA(SimilarityLearner):
         "classes_": Labels(),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "structure": [StrOptions(set(STRUCTURES))],
-        "normalizer": [*SimilarityLearner._parameter_constraints["normalizer"], callable],
+        "normalizer": [*SHARED["normalizer"], callable],
         "psd": [StrOptions({"each"}), None],
-        "impostors": [StrOptions({"exact"}), Interval(Integral, 1, None, closed="left")],
+        "impostors": [StrOptions({"exact"}), COUNT],
         "step": [StrOptions({"perceptron", "pa1", "pa2"})],
-        "C": [Interval(Real, 0, None, closed="neither")],
         "average": [str, tuple, list],
-        "n_passes": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean"],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     n_neighbors: int = 3

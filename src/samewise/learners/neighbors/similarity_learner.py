@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.forms import NormalizedBilinear
-from samewise.kernels import normalizers
 from samewise.kernels.pairwise import times
 from samewise.kernels.psd import factor, project
+from samewise.learners.attributes import Attribute, FormOf, Labels
 from samewise.learners.learner import Learner, MapLearner
 from samewise.learners.neighbors.base_similarity import BaseSimilarity, Normalizer, rows_for
 from samewise.learners.neighbors.class_checks import numbered
@@ -28,11 +26,6 @@ class SimilarityLearner(Learner, storable=False):
 
     n_neighbors: int
     normalizer: Normalizer
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "normalizer": [StrOptions(set(normalizers.NAMES)), None],
-    }
 
     def margins(self, X: Matrix, y: ArrayLike) -> NDArray[np.float64]:
         """How much more similar each example is to its targets than to its impostors.
@@ -112,6 +105,11 @@ class ContrastLearner(ConditionalMap, MapLearner, SimilarityLearner, storable=Fa
 
     psd: str | None
     metric_: NormalizedBilinear
+
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "metric_": FormOf((NormalizedBilinear,)),
+        "classes_": Labels(),
+    }
 
     def _contrasts(self, X: Any, y: Any) -> Contrasts:
         """The examples, checked, and their contrasts."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,13 +13,13 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Matrix
-from samewise.forms import NormalizedBilinear
 from samewise.kernels.pairwise import dense, row_dots, row_slices, times
-from samewise.learners.attributes import Attribute, Count, Flag, FormOf, Labels, Number, Records
+from samewise.learners.attributes import RAN, Attribute, Number
+from samewise.learners.constraints import NOT_NEGATIVE, POSITIVE
 from samewise.learners.neighbors.class_checks import warn_of_small_classes
 from samewise.learners.neighbors.similarity_learner import (
     ContrastLearner,
@@ -208,24 +207,14 @@ class SRBS(ContrastLearner):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((NormalizedBilinear,)),
-        "classes_": Labels(),
         "loss_": Number(),
-        "n_iter_": Count(),
-        "converged_": Flag(),
-        "history_": Records(),
+        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ContrastLearner._parameter_constraints,
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "regularization": [Interval(Real, 0, None, closed="left")],
-        "structure": [StrOptions({"full", "diagonal"})],
+        "beta": [POSITIVE],
+        "regularization": [NOT_NEGATIVE],
         "psd": [StrOptions({"each"}), None],
         "solver": [StrOptions({"lbfgs", "gradient"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
     }
 
     n_neighbors: int = 1

@@ -5,29 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.exceptions import SamewiseWarning
-from samewise.forms import Mahalanobis
-from samewise.learners.attributes import Attribute, Count, FormOf, Labels, Number
-from samewise.learners.batch.batch_learner import (
-    COUNT,
-    FRACTION,
-    RAN,
-    RUN,
-    BatchLearner,
-    check_n_components,
-    held_out,
-)
+from samewise.learners.attributes import Attribute, Count, Labels, Number
+from samewise.learners.batch.batch_learner import BatchLearner, check_n_components, held_out
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.anchors import Anchors
 from samewise.learners.batch.lmnn.minimize import LMNNSolution, logged, solve, solve_convex
@@ -35,6 +25,7 @@ from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED
 from samewise.learners.batch.lmnn.problem import LMNNProblem
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
+from samewise.learners.constraints import COUNT
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
@@ -187,28 +178,16 @@ class LMNN(BatchLearner):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((Mahalanobis,)),
         "classes_": Labels(),
         "loss_": Number(),
         "loss_std_": Number(),
         "anchor_loss_": Number(),
         "n_active_": Count(),
         "gap_": Number(optional=True),
-        **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [COUNT],
-        "push_weight": [Interval(Real, 0, 1, closed="both")],
-        "n_components": [COUNT, None],
-        "n_target_searches": [COUNT],
-        "solver": [StrOptions({"L", "M"})],
-        "targets": ["array-like", None],
         "init": [StrOptions({"auto", "identity", "pca"}), "array-like"],
-        "hinge": [StrOptions({"linear", "squared"})],
         "max_anchors": [COUNT, None],
-        **RUN,
-        "validation_fraction": [FRACTION, None],
-        "random_state": ["random_state"],
     }
 
     n_neighbors: int = 3

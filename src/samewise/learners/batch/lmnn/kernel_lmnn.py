@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import KernelMahalanobis
-from samewise.learners.attributes import Attribute, Count, FormOf, Values
+from samewise.learners.attributes import Attribute, Count
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.estimator import LMNN
 from samewise.learners.kernel_basis import KernelBasis, check_at_most_directions
@@ -182,17 +182,8 @@ class KernelLMNN(KernelBasis):
     """
 
     _learned: ClassVar[dict[str, Attribute]] = {
-        "metric_": FormOf((KernelMahalanobis,)),
-        "landmarks_": Values(dtypes=("int64",)),
         "n_directions_": Count(1),
         **{name: LMNN._learned[name] for name in (*LEARNED, "converged_")},
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelBasis._parameter_constraints,
-        **{
-            name: LMNN._parameter_constraints[name]
-            for name in (*PASSED_ON, "n_components", "warm_start", "callback", "random_state")
-        },
     }
 
     kernel: str | Callable[..., float] = "rbf"

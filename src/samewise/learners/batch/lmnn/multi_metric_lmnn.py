@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,23 +14,14 @@ from sklearn.base import _fit_context, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.forms.multi_metric import MultiMetric, nearest_centers
-from samewise.learners.attributes import Attribute, Count, FormOf, Labels, Number
-from samewise.learners.batch.batch_learner import (
-    COUNT,
-    FRACTION,
-    RAN,
-    RUN,
-    Batch,
-    check_n_components,
-    given_map,
-    held_out,
-)
+from samewise.learners.attributes import RAN, Attribute, Count, FormOf, Labels, Number
+from samewise.learners.batch.batch_learner import Batch, check_n_components, given_map, held_out
 from samewise.learners.batch.lmnn.estimator import FIELDS, SMALL, warn_of_small_classes
 from samewise.learners.batch.lmnn.minimize import PATIENCE, LMNNSolution, logged, solve
 from samewise.learners.batch.lmnn.multi_errors import MultiNeighborErrors
@@ -39,6 +29,7 @@ from samewise.learners.batch.lmnn.multi_objective import Maps, MultiObjective
 from samewise.learners.batch.lmnn.objective import LINEAR
 from samewise.learners.batch.lmnn.problem import LMNNProblem
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
+from samewise.learners.constraints import COUNT
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import Workers, workers
@@ -178,14 +169,8 @@ class MultiMetricLMNN(Batch):
         **RAN,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [COUNT],
-        "push_weight": [Interval(Real, 0, 1, closed="both")],
         "n_clusters": [COUNT, None],
-        "n_components": [COUNT, None],
         "init": [StrOptions({"auto"}), "array-like", HasMethods("fit")],
-        **RUN,
-        "validation_fraction": [FRACTION, None],
-        "random_state": ["random_state"],
     }
 
     n_neighbors: int = 3

@@ -1,0 +1,41 @@
+"""What the parameters that several learners share may be."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from samewise.kernels import normalizers
+
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+FRACTION = Interval(Real, 0, 1, closed="both")
+
+SHARED: dict[str, list[Any]] = {
+    "C": [POSITIVE],
+    "callback": [callable, None],
+    "hinge": [StrOptions({"linear", "squared"})],
+    "max_iter": [COUNT],
+    "n_components": [COUNT, None],
+    "n_neighbors": [COUNT],
+    "n_pairs": [COUNT, None],
+    "n_passes": [COUNT],
+    "n_target_searches": [COUNT],
+    "normalizer": [StrOptions(set(normalizers.NAMES)), None],
+    "push_weight": [FRACTION],
+    "random_state": ["random_state"],
+    "shrinkage": [FRACTION],
+    "shuffle": ["boolean"],
+    "smoothing": [POSITIVE],
+    "solver": [StrOptions({"L", "M"})],
+    "structure": [StrOptions({"full", "diagonal"})],
+    "targets": ["array-like", None],
+    "tol": [NOT_NEGATIVE],
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+    "verbose": ["verbose"],
+    "warm_start": ["boolean"],
+}
+"""Constraints by name, for a learner that does not declare others; see `Learner`."""
