@@ -6,13 +6,16 @@ Whatever color says, a line style, a marker, a hatch or a word says too.
 
 from __future__ import annotations
 
-from samewise.plots.curves import learning_curve, predictive_error_curve, rank_curve
+from samewise.plots.curves import (
+    learning_curve,
+    precision_curves,
+    predictive_error_curve,
+    rank_curve,
+)
+from samewise.plots.histograms import margin_histogram, pair_histograms
 from samewise.plots.images import neighbor_grid
-from samewise.plots.margin_distribution import margin_histogram
 from samewise.plots.matrices import matrix_heatmap, spectrum
-from samewise.plots.pair_distances import pair_histograms
 from samewise.plots.plane import class_ellipses, projection
-from samewise.plots.retrieval import precision_curves
 
 __all__ = [
     "class_ellipses",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, Mahalanobis
 
@@ -56,3 +57,20 @@ def quiet_frame(ax: Axes) -> Axes:
     """No lines above and to the right."""
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def draw_line(
+    ax: Axes | None, x: Array, y: Array, names: tuple[str, str], label: str | None
+) -> Axes:
+    """A line in the next style, with names below and beside it, and a legend if it has a label."""
+    ax = axes_for(ax)
+    style = line_style(len(ax.lines))
+    if len(x) > 60:
+        style["marker"] = None
+    ax.plot(x, y, label=label, **style)
+    ax.set(xlabel=names[0], ylabel=names[1])
+    ax.set_ylim(bottom=0, auto=True)
+    ax.grid(alpha=0.3)
+    if label is not None:
+        ax.legend(frameon=False)
+    return quiet_frame(ax)

@@ -1,15 +1,15 @@
-"""What happens while a learner learns."""
+"""What happens while a learner learns, and how good the first k found items are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from samewise.exceptions import InvalidInputError
-from samewise.plots._axes import axes_for, check_count, line_style, quiet_frame
+from samewise.plots._axes import axes_for, check_count, draw_line, line_style, quiet_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def learning_curve(
     else:
         x, y = np.arange(1.0, len(history["loss"]) + 1), history["loss"]
         names = "iteration", "loss"
-    return _draw(ax, x, y, names, label)
+    return draw_line(ax, x, y, names, label)
 
 
 def predictive_error_curve(
@@ -109,7 +109,7 @@ def predictive_error_curve(
         x, y = history["rounds"], history["mistakes"] / history["rounds"]
     else:
         x, y = windows(history, "mistakes", n_windows)
-    return _draw(ax, x, 100 * y, ("examples seen", "judged wrongly (%)"), label)
+    return draw_line(ax, x, 100 * y, ("examples seen", "judged wrongly (%)"), label)
 
 
 def rank_curve(
@@ -169,7 +169,57 @@ def rank_curve(
             f"Got {type(strange[0]).__name__}."
         )
     ranks = np.array([form.effective_rank(tol) for form in forms], dtype=np.float64)
-    return _draw(ax, x, ranks, ("updates", "rank of M"), label)
+    return draw_line(ax, x, ranks, ("updates", "rank of M"), label)
+
+
+def precision_curves(
+    precisions: Mapping[str, Mapping[int, float]], *, ax: Axes | None = None
+) -> Axes:
+    """Precision among the first k found items, over k, one curve for each method.
+
+    Parameters
+    ----------
+    precisions : mapping of names to mappings of k to precision
+        As in `Measured.precision`: ``{m.name: m.precision for m in measured}``.
+    ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from samewise.plots import precision_curves
+    >>> curves = {"before": {1: 0.9, 10: 0.7}, "after": {1: 0.95, 10: 0.9}}
+    >>> ax = precision_curves(curves, ax=Figure().subplots())
+    >>> [line.get_label() for line in ax.lines]
+    ['before', 'after']
+    """
+    if not precisions or not all(precisions.values()):
+        raise InvalidInputError(
+            "precision_curves draws {name: {k: precision}} with at least one name, and at least "
+            "one k for each. Got none."
+        )
+    ax = axes_for(ax)
+    ks = sorted({k for curve in precisions.values() for k in curve})
+    for name, curve in precisions.items():
+        own = sorted(curve)
+        values = [100 * curve[k] for k in own]
+        ax.plot(own, values, label=name, **line_style(len(ax.lines)))
+    if ks[-1] > 20 * ks[0]:
+        ax.set_xscale("log")
+    if len(ks) <= 10:
+        ax.set_xticks(ks, [str(k) for k in ks])
+        ax.set_xticks([], minor=True)
+    lowest = float(np.min([value for curve in precisions.values() for value in curve.values()]))
+    ax.set_ylim(max(0.0, 100 * lowest - 5), 100.5)
+    ax.set(xlabel="k", ylabel="precision of the first k (%)")
+    ax.grid(alpha=0.3)
+    ax.legend(frameon=False)
+    return quiet_frame(ax)
 
 
 def windows(history: dict[str, Floats], field: str, n_windows: int) -> tuple[Floats, Floats]:
@@ -199,17 +249,3 @@ def _history(learner: Any) -> dict[str, Floats]:
     if not len(history["loss"]):
         raise InvalidInputError(f"The history_ of this {type(learner).__name__} is empty.")
     return history
-
-
-def _draw(ax: Axes | None, x: Floats, y: Floats, names: tuple[str, str], label: str | None) -> Axes:
-    ax = axes_for(ax)
-    style = line_style(len(ax.lines))
-    if len(x) > 60:
-        style["marker"] = None
-    ax.plot(x, y, label=label, **style)
-    ax.set(xlabel=names[0], ylabel=names[1])
-    ax.set_ylim(bottom=0, auto=True)
-    ax.grid(alpha=0.3)
-    if label is not None:
-        ax.legend(frameon=False)
-    return quiet_frame(ax)

@@ -10,7 +10,7 @@ import numpy as np
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, GeneralizedCosine, Mahalanobis
-from samewise.plots._axes import axes_for, line_style, quiet_frame
+from samewise.plots._axes import axes_for, draw_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,17 +50,8 @@ def spectrum(form: Form, *, label: str | None = None, ax: Axes | None = None) ->
     array([75., 25.,  0.])
     """
     shares = eigenvalue_shares(form)
-    ax = axes_for(ax)
-    style = line_style(len(ax.lines))
-    if len(shares) > 60:
-        style["marker"] = None
-    ax.plot(np.arange(1, len(shares) + 1), 100 * shares, label=label, **style)
-    ax.set(xlabel="direction, strongest first", ylabel="share of the eigenvalues (%)")
-    ax.set_ylim(bottom=0, auto=True)
-    ax.grid(alpha=0.3)
-    if label is not None:
-        ax.legend(frameon=False)
-    return quiet_frame(ax)
+    names = "direction, strongest first", "share of the eigenvalues (%)"
+    return draw_line(ax, np.arange(1, len(shares) + 1), 100 * shares, names, label)
 
 
 def matrix_heatmap(

@@ -1,18 +1,104 @@
-"""How far apart the same and the different are."""
+"""How margins, and the distances of similar and dissimilar pairs, are spread."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from samewise.exceptions import InvalidInputError
+from samewise._typing import Matrix
+from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.forms import Form
-from samewise.plots._axes import COLORS, axes_for, check_count, form_for, quiet_frame
+from samewise.plots._axes import COLORS, LINES, axes_for, check_count, form_for, quiet_frame
+from samewise.search import margins
 from samewise.supervision import Pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+def margin_histogram(
+    form: Form | None,
+    X: Matrix,
+    y: ArrayLike,
+    n_neighbors: int = 1,
+    *,
+    base: Form | None = None,
+    bins: int = 40,
+    label: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Histogram of `samewise.margins`, with the share of margins that are not positive.
+
+    Margins are divided by their mean size, so that forms of different scales can be drawn on the
+    same axes. To the right of the dashed line examples are closer to their own class; with
+    n_neighbors=1 those to its left are what the nearest neighbor gets wrong.
+
+    Parameters
+    ----------
+    form : Form or None
+        The metric; None is the Euclidean distance.
+    X : array or CSR matrix of shape (n, d)
+        Examples, one row each.
+    y : array of shape (n,)
+        Class labels.
+    n_neighbors : int, default=1
+        Neighbors of the own class, and as many of other classes, whose closeness is compared.
+    base : Form, default=None
+        The form under which these neighbors are found; `form` itself by default.
+    bins : int, default=40
+        Number of bars.
+    label : str, default=None
+        For the legend.
+    ax : matplotlib Axes, default=None
+        Axes to draw on; the current axes of pyplot by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    References
+    ----------
+    Qamar, *Generalized Cosine and Similarity Metrics*, thesis, Grenoble 2010, figures 4.3–4.26.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from samewise.plots import margin_histogram
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ax = margin_histogram(None, X, y, label="Euclidean", ax=Figure().subplots())
+    >>> ax.get_legend().get_texts()[0].get_text()
+    'Euclidean: 4.0 % not positive'
+    """
+    check_count(bins, "bins")
+    values = margins(form, X, y, n_neighbors, base=base)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        raise DegenerateInputError(
+            "No example has another one of its class, so there are no margins to draw."
+        )
+    wrong = float(np.mean(values <= 0))
+    values = values / (np.abs(values).mean() or 1.0)
+    ax = axes_for(ax)
+    n = len(ax.patches)
+    ax.hist(
+        values,
+        bins,
+        weights=np.full(len(values), 100 / len(values)),
+        histtype="step",
+        edgecolor=COLORS[n % len(COLORS)],
+        linestyle=LINES[n % len(LINES)],
+        linewidth=1.5,
+        label=f"{'margins' if label is None else label}: {100 * wrong:.1f} % not positive",
+    )
+    if n == 0:
+        ax.axvline(0, color="0.5", linestyle="--", linewidth=1)
+    ax.set(xlabel="margin, in units of its mean size", ylabel="examples (%)")
+    ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return quiet_frame(ax)
 
 
 def pair_histograms(
