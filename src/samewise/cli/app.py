@@ -14,49 +14,21 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 _COMMANDS = {
-    "fit": ("fit", "fit", "Learn a metric from labeled rows."),
-    "evaluate": (
-        "evaluate",
-        "evaluate_model",
-        "Measure a model against the Euclidean distance and the cosine, and say what it gains.",
-    ),
-    "compare": (
-        "compare",
-        "compare_learners",
-        "Compare learners by k-NN error on a test part, with significance, time and memory.",
-    ),
-    "search": (
-        "search",
-        "search",
-        "Show the nearest rows of DATA to one row or vector, before and after learning.",
-    ),
-    "transform": (
-        "transform",
-        "transform",
-        "Write rows in coordinates where the plain distance (or cosine) is the learned one.",
-    ),
-    "inspect": (
-        "inspect",
-        "inspect_model",
-        "Show what a model holds: its spectrum, its weights, its threshold, how it was learned.",
-    ),
-    "datasets": (
-        "datasets",
-        "list_datasets",
-        "List the data sets that can be named as DATA; describe, export or fetch one.",
-    ),
-    "filter": (
-        "filter",
-        "filter_documents",
-        "Route documents to the topics they are relevant to, one JSON line for each decision.",
-    ),
-    "report": (
-        "report",
-        "report_command",
-        "Write one HTML file about a model: what it gains, pictures, and hard cases.",
-    ),
+    "fit": "Learn a metric from labeled rows.",
+    "evaluate": "Measure a model against the Euclidean distance and the cosine, and say what it "
+    "gains.",
+    "compare": "Compare learners by k-NN error on a test part, with significance, time and memory.",
+    "search": "Show the nearest rows of DATA to one row or vector, before and after learning.",
+    "transform": "Write rows in coordinates where the plain distance (or cosine) is the learned "
+    "one.",
+    "inspect": "Show what a model holds: its spectrum, its weights, its threshold, how it was "
+    "learned.",
+    "datasets": "List the data sets that can be named as DATA; describe, export or fetch one.",
+    "filter": "Route documents to the topics they are relevant to, one JSON line for each "
+    "decision.",
+    "report": "Write one HTML file about a model: what it gains, pictures, and hard cases.",
 }
-"""Of each command its module, its function, and what it does."""
+"""What each command does: a function of that name, in a module of that name."""
 
 
 class _Commands(TyperGroup):
@@ -64,9 +36,7 @@ class _Commands(TyperGroup):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.commands = {
-            name: TyperCommand(name, help=what) for name, (_, _, what) in _COMMANDS.items()
-        }
+        self.commands = {name: TyperCommand(name, help=what) for name, what in _COMMANDS.items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command itself."""
@@ -75,9 +45,8 @@ class _Commands(TyperGroup):
 
 
 def _loaded(name: str) -> Any:
-    module, function, _ = _COMMANDS[name]
     try:
-        command = getattr(import_module(f"samewise.cli.{module}"), function)
+        command = getattr(import_module(f"samewise.cli.{name}"), name)
     except ModuleNotFoundError as error:
         if error.name not in ("rich", "pandas", "pyarrow"):
             raise

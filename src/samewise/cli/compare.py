@@ -7,23 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from samewise.cli.console import percent, print_json, say, show_table, working
-from samewise.cli.options import (
-    Columns,
-    Data,
-    Json,
-    Neighbors,
-    Seed,
-    check_neighbors,
-    command,
-    listed,
-)
+from samewise import protocols
+from samewise.cli.console import Answer, percent, say, show_table, working
+from samewise.cli.options import Columns, Data, Neighbors, Seed, check_neighbors, command, listed
 from samewise.cli.tables import check_classes, read_table
-from samewise.protocols import Compared, Comparison, compare, hold_out
 
 
 @command()
-def compare_learners(
+def compare(
     data: Data,
     columns: Columns,
     learners: Annotated[
@@ -41,8 +32,7 @@ def compare_learners(
         ),
     ] = True,
     seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Compare learners by k-NN error on a test part, with significance, time and memory.
 
     Each learner runs in a process of its own. A data set with a standard split is judged by its
@@ -52,10 +42,10 @@ def compare_learners(
     """
     table = read_table(data, columns)
     y = check_classes(table)
-    held = hold_out(y, part, seed) if table.train is None else ~table.train
+    held = protocols.hold_out(y, part, seed) if table.train is None else ~table.train
     check_neighbors(neighbors, int((~held).sum()))
     with working("euclidean") as show:
-        found = compare(
+        found = protocols.compare(
             table.X,
             y,
             listed(learners),
@@ -65,15 +55,11 @@ def compare_learners(
             random_state=seed,
             watch=show,
         )
-    if as_json:
-        print_json(_content(found))
-    elif found.lines:
-        _show(found, neighbors)
-    if found.interrupted:
-        raise KeyboardInterrupt
+    then = KeyboardInterrupt() if found.interrupted else None
+    return Answer(_content(found), lambda: _show(found, neighbors), then)
 
 
-def _content(found: Comparison) -> dict[str, Any]:
+def _content(found: protocols.Comparison) -> dict[str, Any]:
     return {
         "learned_from": found.n_learned,
         "judged_by": found.n_judged,
@@ -92,7 +78,9 @@ def _content(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _show(found: Comparison, neighbors: int) -> None:
+def _show(found: protocols.Comparison, neighbors: int) -> None:
+    if not found.lines:
+        return
     standard = ", standardized" if found.standardized else ""
     title = (
         f"{neighbors}-NN error on {found.n_judged:,} rows; learned from {found.n_learned:,}"
@@ -111,7 +99,7 @@ def _show(found: Comparison, neighbors: int) -> None:
     say(found.best())
 
 
-def _cells(line: Compared) -> list[str]:
+def _cells(line: protocols.Compared) -> list[str]:
     return [
         line.name,
         percent(line.error) or "refused",

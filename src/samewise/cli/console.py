@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -76,6 +76,33 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Answer(NamedTuple):
+    """What a command found.
+
+    Attributes
+    ----------
+    content : dict
+        For --json.
+    show : callable
+        Prints it for people.
+    then : exception or None
+        Raised when it was printed.
+    """
+
+    content: dict[str, Any]
+    show: Callable[[], None]
+    then: BaseException | None = None
+
+    def give(self, as_json: bool) -> None:
+        """Print it, as JSON or for people."""
+        if as_json:
+            print_json(self.content)
+        else:
+            self.show()
+        if self.then is not None:
+            raise self.then
 
 
 def percent(share: float) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from samewise.cli.console import print_json, say, working
+from samewise.cli.console import Answer, say, working
 from samewise.cli.exports import check_ending, check_output, write_table
-from samewise.cli.options import Columns, Json, command
+from samewise.cli.options import Columns, command
 from samewise.cli.tables import read_table
 from samewise.datasets import available, fetch
 from samewise.datasets.store import OPENML, VARIABLE, directory
@@ -18,7 +19,7 @@ from samewise.exceptions import InvalidInputError
 
 
 @command()
-def list_datasets(
+def datasets(
     name: Annotated[
         str | None, typer.Argument(help="A data set to describe or export; or the word fetch.")
     ] = None,
@@ -28,8 +29,7 @@ def list_datasets(
     out: Annotated[
         str | None, typer.Option(help="Export it: CSV, Parquet, NPZ or JSON lines.")
     ] = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """List the data sets that can be named as DATA; describe, export or fetch one.
 
     Example: samewise datasets wine --out wine.csv
@@ -45,19 +45,20 @@ def list_datasets(
     elif fetched is not None:
         raise InvalidInputError(f"One data set at a time: {name} or {fetched}.")
     if name is not None:
-        _one(name, out, as_json)
-    elif out is not None:
+        return _one(name, out)
+    if out is not None:
         raise InvalidInputError("--out needs the name of a data set to export.")
-    else:
-        _list(as_json)
+    return _list()
 
 
-def _list(as_json: bool) -> None:
+def _list() -> Answer:
     names, where = available(), directory()
     chosen = VARIABLE in os.environ and os.environ[VARIABLE] != ""
-    if as_json:
-        print_json({"directory": str(where), "from_variable": chosen, "datasets": names})
-        return
+    content = {"directory": str(where), "from_variable": chosen, "datasets": names}
+    return Answer(content, lambda: _show_list(names, where, chosen))
+
+
+def _show_list(names: list[str], where: Path, chosen: bool) -> None:
     origin = f"from {VARIABLE}" if chosen else f"{VARIABLE} is not set"
     say(f"Looked for in {where} ({origin}).")
     if names:
@@ -72,7 +73,7 @@ def _list(as_json: bool) -> None:
     )
 
 
-def _one(name: str, out: str | None, as_json: bool) -> None:
+def _one(name: str, out: str | None) -> Answer:
     if out is not None:
         check_ending(out)
         if out != "-":
@@ -94,9 +95,10 @@ def _one(name: str, out: str | None, as_json: bool) -> None:
     }
     if out is not None:
         write_table(out, table.X, table.names, y=table.y, label=table.label, train=table.train)
-    if as_json:
-        print_json(content)
-    elif out != "-":
+
+    def show() -> None:
+        if out == "-":
+            return
         split = "" if table.train is None else f"; {content['train']:,} rows are its training part"
         say(
             f"{name}: {content['rows']:,} rows, {content['features']:,} features, "
@@ -104,3 +106,5 @@ def _one(name: str, out: str | None, as_json: bool) -> None:
         )
         if out is not None:
             say(f"Written to {out}; the labels are the column {table.label!r}.")
+
+    return Answer(content, show)

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from samewise.cli.console import number, percent, print_json, say, show_table, working
-from samewise.cli.judged_rows import read_judged_rows
-from samewise.cli.options import (
-    Columns,
-    Data,
-    Json,
-    ModelFile,
-    Neighbors,
-    Seed,
-    Test,
-    command,
-    open_model,
-)
-from samewise.protocols import ModelEvaluation, evaluate
+from typing import Any
+
+from samewise import protocols
+from samewise.cli.console import Answer, number, percent, say, show_table, working
+from samewise.cli.judged_rows import Test, read_judged_rows
+from samewise.cli.options import Columns, Data, ModelFile, Neighbors, Seed, command, open_model
 
 
 @command()
-def evaluate_model(
+def evaluate(
     model_file: ModelFile,
     data: Data,
     columns: Columns,
     test: Test = None,
     neighbors: Neighbors = 3,
     seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Measure a model against the Euclidean distance and the cosine, and say what it gains.
 
     Rows to judge by are, in this order: those of --test, the test part of a data set's standard
@@ -38,7 +29,7 @@ def evaluate_model(
     model = open_model(model_file)
     with working("reading") as show:
         judged = read_judged_rows(model, data, test, columns, neighbors, seed)
-        found = evaluate(
+        found = protocols.evaluate(
             model.form,
             *judged.parts,
             name=f"{model.learner or type(model.form).__name__} (model)",
@@ -46,24 +37,18 @@ def evaluate_model(
             random_state=seed,
             watch=show,
         )
-    if not as_json:
-        _show(found, judged.note, neighbors)
-        if model.mean is not None:
-            say("All three compare standardized rows, so scaling alone is no gain.")
-        return
-    print_json(
-        {
-            "items": found.n_items,
-            "queries": found.n_queries,
-            "judged_by": judged.note,
-            "standardized": model.mean is not None,
-            "measured": [m.as_dict() for m in found.measured],
-            "gains": [vars(g) for g in found.gains],
-        }
-    )
+    content = {
+        "items": found.n_items,
+        "queries": found.n_queries,
+        "judged_by": judged.note,
+        "standardized": model.mean is not None,
+        "measured": [m.as_dict() for m in found.measured],
+        "gains": [vars(g) for g in found.gains],
+    }
+    return Answer(content, lambda: _show(content, found, neighbors))
 
 
-def _show(found: ModelEvaluation, note: str, neighbors: int) -> None:
+def _show(content: dict[str, Any], found: protocols.ModelEvaluation, neighbors: int) -> None:
     ks = list(found.measured[0].precision)
     headers = ["", f"{neighbors}-NN error", "SkNN error", *(f"P@{k}" for k in ks)]
     rows = [
@@ -77,10 +62,12 @@ def _show(found: ModelEvaluation, note: str, neighbors: int) -> None:
         ]
         for m in found.measured
     ]
-    say(f"{found.n_queries:,} rows against {found.n_items:,}: {note}.")
+    say(f"{found.n_queries:,} rows against {found.n_items:,}: {content['judged_by']}.")
     show_table([*headers, "mAP", "verification error"], rows)
     for g in found.gains:
         say(
             f"Against {g.before}: {percent(g.errors[0])} → {percent(g.errors[1])}: {g.verdict} "
             f"(rows better: {g.n_better}, worse: {g.n_worse})."
         )
+    if content["standardized"]:
+        say("All three compare standardized rows, so scaling alone is no gain.")

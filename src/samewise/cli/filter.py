@@ -80,7 +80,7 @@ Plot = Annotated[
 JsonLines = Annotated[bool, typer.Option("--json", help="Summary and errors as JSON lines too.")]
 
 
-def filter_documents(
+def filter(
     topics: Annotated[Path, typer.Option(help="Topics: .xml with <top>, .json or .jsonl.")],
     documents: Source = "-",
     mode: How = Mode.online,

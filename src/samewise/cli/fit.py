@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from samewise.cli.console import percent, print_json, say, show_table, working
+from samewise.cli.console import Answer, percent, say, show_table, working
 from samewise.cli.exports import check_output
-from samewise.cli.options import Columns, Data, Json, Seed, command, parsed_params
+from samewise.cli.options import Columns, Data, Seed, command, parsed_params
 from samewise.cli.tables import check_classes, read_table
 from samewise.exceptions import InvalidInputError
 from samewise.model import Model
@@ -66,8 +66,7 @@ def fit(
     scale: Scaled = ScaleChoice.auto,
     hold: HoldOut = 0.2,
     seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Learn a metric from labeled rows.
 
     Example: samewise fit wine.csv --label class --learner lmnn --out wine.sw
@@ -95,12 +94,8 @@ def fit(
         )
     replace(model, label=table.label).save(out)
     summary = _summary(model, out)
-    if as_json:
-        print_json(summary)
-    else:
-        _show(summary)
-    if summary["interrupted"]:
-        raise typer.Exit(130)
+    then = typer.Exit(130) if summary["interrupted"] else None
+    return Answer(summary, lambda: _show(summary), then)
 
 
 def _summary(model: Model, out: Path) -> dict[str, Any]:

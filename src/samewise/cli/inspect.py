@@ -6,17 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from samewise.cli.console import number, percent, print_json, say, show_table
-from samewise.cli.options import Json, ModelFile, command, open_model
+from samewise.cli.console import Answer, number, percent, say, show_table
+from samewise.cli.options import ModelFile, command, open_model
 from samewise.protocols import inspect_form
 
 
 @command()
-def inspect_model(
+def inspect(
     model_file: ModelFile,
     top: Annotated[int, typer.Option(min=1, help="How many features and pairs.")] = 10,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Show what a model holds: its spectrum, its weights, its threshold, how it was learned.
 
     Example: samewise inspect wine.sw
@@ -40,10 +39,7 @@ def inspect_model(
         "measured": model.measured,
         "versions": model.versions,
     }
-    if as_json:
-        print_json(content)
-    else:
-        _show(content, top)
+    return Answer(content, lambda: _show(content, top))
 
 
 def _show(content: dict[str, Any], top: int) -> None:

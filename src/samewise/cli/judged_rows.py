@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from samewise._typing import Matrix
@@ -14,6 +15,11 @@ from samewise.cli.tables import Table, check_classes, read_table
 from samewise.model import Model
 from samewise.protocols import rows_to_judge_by
 from samewise.protocols.model_evaluation import learned_from
+
+Test = Annotated[
+    str | None,
+    typer.Option(help="Rows to judge by; DATA are then the rows they are compared with."),
+]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from samewise.cli.console import Answer
 from samewise.cli.errors import one_sentence
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.loading import load
@@ -29,10 +30,6 @@ Data = Annotated[
 ModelFile = Annotated[
     Path,
     typer.Argument(help="What samewise fit wrote, or a saved form or learner.", metavar="MODEL"),
-]
-Test = Annotated[
-    str | None,
-    typer.Option(help="Rows to judge by; DATA are then the rows they are compared with."),
 ]
 Neighbors = Annotated[int, typer.Option("-k", min=1, help="Neighbors that decide.")]
 Seed = Annotated[int, typer.Option(help="For splits, pairs and learners.")]
@@ -61,10 +58,11 @@ class Columns:
 
 def command(
     interrupted: str = "interrupted",
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function a command, whose errors are one sentence.
+) -> Callable[[Callable[..., Answer | None]], Callable[..., None]]:
+    """Make a function a command, whose answer is printed and whose errors are one sentence.
 
-    It gets the option --debug, and the options of `Columns` in place of a parameter `columns`.
+    It gets the options --json and --debug, and the options of `Columns` in place of a parameter
+    `columns`.
 
     Parameters
     ----------
@@ -72,19 +70,24 @@ def command(
         What to say after Ctrl-C.
     """
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+    def decorate(function: Callable[..., Answer | None]) -> Callable[..., None]:
         own = dict(signature(function, eval_str=True).parameters)
         shared = {} if own.pop("columns", None) is None else _parameters(Columns)
 
         @wraps(function)
-        def run(debug: bool, **given: Any) -> None:
-            with one_sentence(debug, given["as_json"], interrupted):
+        def run(debug: bool, as_json: bool, **given: Any) -> None:
+            with one_sentence(debug, as_json, interrupted):
                 if shared:
                     given["columns"] = Columns(**{name: given.pop(name) for name in shared})
-                function(**given)
+                answer = function(**given)
+                if answer is not None:
+                    answer.give(as_json)
 
-        debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
-        parameters = {**own, **shared, "debug": debug}
+        as_json, debug = (
+            Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+            for name, kind in (("as_json", Json), ("debug", Debug))
+        )
+        parameters = {**own, "as_json": as_json, **shared, "debug": debug}
         # By name only: options without defaults may then follow others.
         run.__signature__ = Signature(  # type: ignore[attr-defined]
             [p.replace(kind=Parameter.KEYWORD_ONLY) for p in parameters.values()]

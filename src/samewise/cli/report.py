@@ -9,20 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from samewise.cli.console import percent, print_json, say, working
+from samewise.cli.console import Answer, percent, say, working
 from samewise.cli.exports import check_output
-from samewise.cli.judged_rows import JudgedRows, read_judged_rows
-from samewise.cli.options import (
-    Columns,
-    Data,
-    Json,
-    ModelFile,
-    Neighbors,
-    Seed,
-    Test,
-    command,
-    open_model,
-)
+from samewise.cli.judged_rows import Test, read_judged_rows
+from samewise.cli.options import Columns, Data, ModelFile, Neighbors, Seed, command, open_model
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.loading import load
@@ -31,20 +21,18 @@ from samewise.report import Report, ReportOptions, write_report
 
 
 @command("interrupted; nothing was written")
-def report_command(
+def report(
     model_file: ModelFile,
     data: Data,
     columns: Columns,
     out: Annotated[Path, typer.Option(help="File to write.")] = Path("report.html"),
     test: Test = None,
     image_shape: Annotated[
-        str | None,
-        typer.Option(help="Rows are images of this shape: 28x28, or 32x32x3 in color."),
+        str | None, typer.Option(help="Rows are images of this shape: 28x28, or 32x32x3 in color.")
     ] = None,
     neighbors: Neighbors = 3,
     seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Write one HTML file about a model: what it gains, pictures, and hard cases.
 
     Rows to judge by are found as samewise evaluate finds them. The file needs no network.
@@ -71,11 +59,17 @@ def report_command(
             random_state=seed,
         )
         learned = {f"{model.learner or 'learned'} (model)": _learned(model_file, model)}
-        report = write_report(out, learned, *judged.parts, options)
-    if as_json:
-        print_json(_content(out, judged, report))
-    else:
-        _show(out, report)
+        found = write_report(out, learned, *judged.parts, options)
+    content = {
+        "report": str(out),
+        "items": len(judged.items.y),
+        "queries": len(judged.queries.y),
+        "judged_by": judged.note,
+        "measured": [m.as_dict() for m in found.measured],
+        "gains": [vars(g) for g in found.gains],
+        "seconds": found.seconds,
+    }
+    return Answer(content, lambda: _show(out, found))
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -101,19 +95,7 @@ def _command(model_file: Path, data: str, options: dict[str, Any], columns: Colu
     return shlex.join(["samewise", "report", str(model_file), data, *given])
 
 
-def _content(out: Path, judged: JudgedRows, report: Report) -> dict[str, Any]:
-    return {
-        "report": str(out),
-        "items": len(judged.items.y),
-        "queries": len(judged.queries.y),
-        "judged_by": judged.note,
-        "measured": [m.as_dict() for m in report.measured],
-        "gains": [vars(g) for g in report.gains],
-        "seconds": report.seconds,
-    }
-
-
-def _show(out: Path, report: Report) -> None:
-    for g in report.gains:
+def _show(out: Path, found: Report) -> None:
+    for g in found.gains:
         say(f"Against {g.before}: {percent(g.errors[0])} → {percent(g.errors[1])}: {g.verdict}.")
     say(f"Written to {out}.")

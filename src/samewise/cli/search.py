@@ -10,8 +10,8 @@ import typer
 from numpy.typing import NDArray
 
 from samewise._typing import Matrix
-from samewise.cli.console import number, print_json, say, show_table, working
-from samewise.cli.options import Columns, Data, Json, ModelFile, command, open_model
+from samewise.cli.console import Answer, number, say, show_table, working
+from samewise.cli.options import Columns, Data, ModelFile, command, open_model
 from samewise.cli.tables import Table, read_table
 from samewise.exceptions import InvalidInputError
 from samewise.learners import Cosine
@@ -31,8 +31,7 @@ def search(
         str | None, typer.Option(help='Numbers to search for: "5.1, 3.5, 1.4, 0.2".')
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many neighbors.")] = 5,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Show the nearest rows of DATA to one row or vector, before and after learning.
 
     Example: samewise search wine.sw wine.csv --row 17 -k 5
@@ -52,10 +51,7 @@ def search(
     content: dict[str, Any] = {"before": before, "found": found}
     if row is not None:
         content = {"row": table.shown(row), "label": _label(table, row), **content}
-    if as_json:
-        print_json(content)
-    else:
-        _show(content, model)
+    return Answer(content, lambda: _show(content, model))
 
 
 def _neighbors(

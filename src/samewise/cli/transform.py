@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from samewise.cli.console import print_json, working
+from samewise.cli.console import Answer, working
 from samewise.cli.exports import check_ending, check_output, write_table
-from samewise.cli.options import Columns, Data, Json, ModelFile, command, open_model
+from samewise.cli.options import Columns, Data, ModelFile, command, open_model
 from samewise.cli.tables import read_table
 
 
@@ -20,8 +20,7 @@ def transform(
     out: Annotated[
         str, typer.Option(help="CSV, Parquet, NPZ or JSON lines; - for CSV to standard output.")
     ] = "-",
-    as_json: Json = False,
-) -> None:
+) -> Answer | None:
     """Write rows in coordinates where the plain distance (or cosine) is the learned one.
 
     Example: samewise transform wine.sw wine.csv --out embedded.csv
@@ -35,21 +34,9 @@ def transform(
         show(f"transforming {table.X.shape[0]:,} rows")
         Z = model.transform(table.X, table.names)
         names = [f"z{j}" for j in range(Z.shape[1])]
-        write_table(
-            out,
-            Z,
-            names,
-            y=table.y,
-            label=table.label,
-            ids=table.ids,
-            train=table.train,
-        )
-    if out != "-":
-        content = {"out": out, "rows": Z.shape[0], "features": table.X.shape[1],
-                   "coordinates": Z.shape[1]}  # fmt: skip
-        if as_json:
-            print_json(content)
-        else:
-            typer.echo(
-                f"{Z.shape[0]:,} rows of {Z.shape[1]:,} coordinates written to {out}.", err=True
-            )
+        write_table(out, Z, names, y=table.y, label=table.label, ids=table.ids, train=table.train)
+    if out == "-":
+        return None
+    content = {"out": out, "rows": Z.shape[0], "features": table.X.shape[1]}
+    text = f"{Z.shape[0]:,} rows of {Z.shape[1]:,} coordinates written to {out}."
+    return Answer(content | {"coordinates": Z.shape[1]}, lambda: typer.echo(text, err=True))

@@ -3,11 +3,7 @@
 from samewise.datasets.openml import fetch
 from samewise.datasets.separable_pairs import make_separable_pairs
 from samewise.datasets.store import OPENML, available, load
-from samewise.datasets.toys import (
-    make_concentric_circles,
-    make_noisy_digits,
-    make_zebra_stripes,
-)
+from samewise.datasets.toys import make_concentric_circles, make_noisy_digits, make_zebra_stripes
 
 __all__ = [
     "OPENML",

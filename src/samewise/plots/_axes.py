@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
@@ -60,7 +61,7 @@ def quiet_frame(ax: Axes) -> Axes:
 
 
 def draw_line(
-    ax: Axes | None, x: Array, y: Array, names: tuple[str, str], label: str | None
+    ax: Axes | None, x: NDArray[Any], y: Array, names: tuple[str, str], label: str | None
 ) -> Axes:
     """A line in the next style, with names below and beside it, and a legend if it has a label."""
     ax = axes_for(ax)

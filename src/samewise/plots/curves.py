@@ -63,11 +63,7 @@ def learning_curve(
 
 
 def predictive_error_curve(
-    learner: Any,
-    *,
-    n_windows: int | None = None,
-    label: str | None = None,
-    ax: Axes | None = None,
+    learner: Any, *, n_windows: int | None = None, label: str | None = None, ax: Axes | None = None
 ) -> Axes:
     """The share of examples an online learner judged wrongly when they arrived.
 

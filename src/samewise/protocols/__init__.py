@@ -1,10 +1,6 @@
 """How learners are chosen, tuned and judged, and what they learned."""
 
-from samewise.protocols.choice import (
-    Choice,
-    choose_learner,
-    tune_learner,
-)
+from samewise.protocols.choice import Choice, choose_learner, tune_learner
 from samewise.protocols.fitting import fit_model
 from samewise.protocols.inspection import Inspection, inspect_form
 from samewise.protocols.learner_comparison import Compared, Comparison, compare, compare_each

@@ -125,11 +125,7 @@ def table(
 
 
 def picture(
-    draw: Callable[..., object],
-    *,
-    alt: str,
-    caption: str,
-    size: tuple[float, float] = (5.2, 3.4),
+    draw: Callable[..., object], *, alt: str, caption: str, size: tuple[float, float] = (5.2, 3.4)
 ) -> Html:
     """What `draw` draws, as part of the page.
 

@@ -10,12 +10,7 @@ from samewise.forms import Form
 from samewise.protocols import Gain, Measured, gain
 from samewise.report.drawings import Subject
 from samewise.report.page import Html, bullets, escaped, paragraph, table
-from samewise.report.sentences import (
-    gains_in_words,
-    moved,
-    percent,
-    retrieval_test,
-)
+from samewise.report.sentences import gains_in_words, moved, percent, retrieval_test
 
 
 def results(
@@ -113,12 +108,7 @@ def tiles(before: Measured, after: Measured, n_neighbors: int) -> Html:
     tests = gain(before, after), retrieval_test(before, after), None
     numbers = (
         (f"{n_neighbors}-NN error", before.knn_error, after.knn_error, -1),
-        (
-            "mean average precision",
-            before.mean_average_precision,
-            after.mean_average_precision,
-            1,
-        ),
+        ("mean average precision", before.mean_average_precision, after.mean_average_precision, 1),
         ("verification error", before.verification_error, after.verification_error, -1),
     )
     made = ""
