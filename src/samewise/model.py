@@ -193,7 +193,8 @@ class Model(Storable):
                 state.arrays[name] = getattr(self, name)
         if self.feature_names is not None:
             # As an array: a header has no room for many names.
-            state.arrays["feature_names"] = _bytes_of(list(self.feature_names))
+            names = json.dumps(self.feature_names, ensure_ascii=False).encode()
+            state.arrays["feature_names"] = np.frombuffer(names, dtype=np.uint8).copy()
         return state.add("form", stored(self.form))
 
     @classmethod
@@ -290,7 +291,3 @@ def _names(saved: Saved) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InvalidInputError("feature_names must be a list of names")
     return tuple(names)
-
-
-def _bytes_of(names: list[str]) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(names, ensure_ascii=False).encode(), dtype=np.uint8).copy()

@@ -110,7 +110,10 @@ def filter(
     """
     with one_sentence(debug, as_json):
         _check_paths(mode, state, feedback, plot)
-        figure = None if plot is None else _figure()
+        if plot is not None:
+            from samewise.plots._axes import require_matplotlib
+
+            require_matplotlib("--plot")
         chosen: dict[str, Any] = {
             "alpha": alpha,
             "n_initial": initial,
@@ -133,8 +136,8 @@ def filter(
             print_json({"summary": summary})
         else:
             _show(summary, report.evolution)
-        if figure is not None:
-            _draw(figure, report.evolution, plot)
+        if plot is not None:
+            _draw(report.evolution, plot)
 
 
 def _check_paths(mode: Mode, state: Path | None, feedback: Path | None, plot: Path | None) -> None:
@@ -158,17 +161,13 @@ def _decide(stream: Iterable[tuple[str, list[Decision], bool]], report: FilterRe
         for document, decisions, new in stream:
             if new:
                 n_new, n_found = n_new + 1, n_found + bool(decisions)
-                _write(document, decisions)
+                for decision in decisions:
+                    entry = {"document": document, **decision_entry(decision)}
+                    # At once: whoever reads an endless stream must not wait for a full buffer.
+                    print(json.dumps(entry, ensure_ascii=False), flush=True)
                 if n_new % 100 == 0:
                     show(f"{n_new:,} documents, {n_found:,} for a topic")
             report.add(document, decisions)
-
-
-def _write(document: str, decisions: Iterable[Decision]) -> None:
-    # At once: whoever reads the output of an endless stream must not wait for a buffer to fill.
-    for decision in decisions:
-        entry = {"document": document, **decision_entry(decision)}
-        print(json.dumps(entry, ensure_ascii=False), flush=True)
 
 
 def _warn(sentence: str) -> None:
@@ -219,15 +218,10 @@ def _metric(path: Path) -> Any:
     return found
 
 
-def _figure() -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("--plot needs matplotlib: pip install 'samewise[plots]'.") from error
-    return Figure(figsize=(7, 4))
+def _draw(evolution: list[FilteringScores], path: Path) -> None:
+    from matplotlib.figure import Figure
 
-
-def _draw(figure: Any, evolution: list[FilteringScores], path: Path | None) -> None:
+    figure = Figure(figsize=(7, 4))
     axes = figure.subplots()
     n = [scores.n_documents for scores in evolution]
     for name, label in _SHOWN.items():

@@ -79,9 +79,7 @@ def _neighbors(
 
 
 def _label(table: Table, row: int) -> Any:
-    if table.y is None:
-        return None
-    return table.y[row].item()
+    return None if table.y is None else table.y[row].item()
 
 
 def _numbers(text: str) -> list[float]:

@@ -215,7 +215,16 @@ def _arranged(path: Path, arrays: dict[str, NDArray[Any]], dtype: np.dtype[Any])
     except (ValueError, TypeError, IndexError) as error:
         raise _misfit(path, f"holds no usable features ({error})") from error
     y, classes = arrays["y"], arrays["classes"]
-    _check_shapes(path, X, y, classes, arrays.get("train"))
+    train = arrays.get("train")
+    if X.ndim != 2:
+        raise _misfit(path, f"holds X of shape {X.shape}")
+    n = X.shape[0]
+    if y.shape != (n,) or not np.issubdtype(y.dtype, np.integer):
+        raise _misfit(path, f"holds {n} rows but y of shape {y.shape} and type {y.dtype}")
+    if classes.ndim != 1 or (n and not 0 <= y.min() <= y.max() < len(classes)):
+        raise _misfit(path, f"holds class numbers outside its {classes.size} classes")
+    if train is not None and (train.shape != (n,) or train.dtype != np.bool_):
+        raise _misfit(path, f"holds {n} rows but train of shape {train.shape} and {train.dtype}")
     extras = {key: value for key, value in arrays.items() if key not in (*parts, "y", "classes")}
     return {**extras, "data": X, "target": y.astype(np.int64), "target_names": classes}
 
@@ -229,20 +238,6 @@ def _csr(arrays: dict[str, NDArray[Any]], dtype: np.dtype[Any]) -> sparse.csr_ar
     )
     X.check_format(full_check=True)
     return X
-
-
-def _check_shapes(
-    path: Path, X: Any, y: NDArray[Any], classes: NDArray[Any], train: NDArray[Any] | None
-) -> None:
-    if X.ndim != 2:
-        raise _misfit(path, f"holds X of shape {X.shape}")
-    n = X.shape[0]
-    if y.shape != (n,) or not np.issubdtype(y.dtype, np.integer):
-        raise _misfit(path, f"holds {n} rows but y of shape {y.shape} and type {y.dtype}")
-    if classes.ndim != 1 or (n and not 0 <= y.min() <= y.max() < len(classes)):
-        raise _misfit(path, f"holds class numbers outside its {classes.size} classes")
-    if train is not None and (train.shape != (n,) or train.dtype != np.bool_):
-        raise _misfit(path, f"holds {n} rows but train of shape {train.shape} and {train.dtype}")
 
 
 def _misfit(path: Path, what: str) -> FileFormatError:

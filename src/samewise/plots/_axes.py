@@ -17,19 +17,25 @@ if TYPE_CHECKING:
 COLORS = ("#2f6db3", "#c8641b", "#4d8b31", "#8a5aa8", "#a33b52", "#3a8f8f")
 LINES = ("-", "--", "-.", ":")
 MARKERS = "osD^vP*X<>ph"
+CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}
 
 
 def axes_for(ax: Axes | None) -> Axes:
     """The given axes, or the current ones of pyplot."""
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("samewise.plots needs matplotlib: pip install 'samewise[plots]'.") from (
-            error
-        )
+    require_matplotlib("samewise.plots")
+    from matplotlib import pyplot
+
     return pyplot.gca()
+
+
+def require_matplotlib(what: str) -> None:
+    """Say what to install if matplotlib is not there."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"{what} needs matplotlib: pip install 'samewise[plots]'.") from error
 
 
 def line_style(n: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from samewise._typing import Array, Matrix
 from samewise.decide import KNNClassifier
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
-from samewise.plots._axes import axes_for, check_count
+from samewise.plots._axes import CENTERED, axes_for, check_count
 from samewise.supervision.labeled_rows import labeled_rows
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _RED, _GAP = "#c62828", 0.12
 """Color of what is wrong, and the room between two images of height 1."""
-_CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}
 
 
 def neighbor_grid(
@@ -110,7 +109,7 @@ def neighbor_grid(
     middle = (n_neighbors * column - _GAP) / 2
     places = width / 2, *(start + middle for start in starts)
     for x, title in zip(places, ("query", *titles), strict=True):
-        ax.text(x, 0.35, title, **_CENTERED)
+        ax.text(x, 0.35, title, **CENTERED)
     right = starts[1] + n_neighbors * column - _GAP
     ax.set(xlim=(-0.1, right + 0.1), ylim=(-len(asked) * (1 + _GAP), 0.7), aspect="equal")
     ax.set_axis_off()
@@ -137,7 +136,7 @@ def _put(
         frame.set(edgecolor=_RED, linewidth=2.5, linestyle="--")
         ax.add_patch(frame)
         box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "linewidth": 0}
-        ax.text(x + 0.86 * width, top - 0.14, "✗", color=_RED, size=9, bbox=box, **_CENTERED)
+        ax.text(x + 0.86 * width, top - 0.14, "✗", color=_RED, size=9, bbox=box, **CENTERED)
 
 
 def as_images(X: Matrix, image_shape: tuple[int, ...]) -> Array:

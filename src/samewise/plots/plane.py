@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, MultiMetric
-from samewise.plots._axes import COLORS, MARKERS, axes_for, form_for
+from samewise.plots._axes import CENTERED, COLORS, MARKERS, axes_for, form_for
 from samewise.supervision.labeled_rows import labeled_rows
 
 if TYPE_CHECKING:
@@ -140,17 +140,9 @@ def class_ellipses(form: MultiMetric, X: Matrix, y: ArrayLike, *, ax: Axes | Non
         (short, long), way = scale * lengths, vectors[:, 1]
         center, color = points[groups == g].mean(axis=0), COLORS[n % len(COLORS)]
         angle = float(np.degrees(np.arctan2(way[1], way[0])))
-        ax.add_patch(
-            Ellipse(
-                (center[0], center[1]),
-                2 * long,
-                2 * short,
-                angle=angle,
-                fill=False,
-                edgecolor=color,
-                linewidth=2,
-            )
-        )
+        ellipse = Ellipse((center[0], center[1]), 2 * long, 2 * short, angle=angle, fill=False)
+        ellipse.set(edgecolor=color, linewidth=2)
+        ax.add_patch(ellipse)
         ends = center + np.outer([-long, long], way)
         ax.plot(*ends.T, color=color, linewidth=2)
     return ax
@@ -192,25 +184,16 @@ def _scatter(ax: Axes, points: Array, y: NDArray[Any], faint: bool = False) -> N
 
     classes = np.unique(y)
     colors = colormaps["tab10" if len(classes) <= 10 else "tab20"]
+    look: dict[str, Any] = {"s": 12, "linewidths": 0, "alpha": 0.35 if faint else 0.65}
     for n, c in enumerate(classes):
-        of_class = points[y == c]
-        ax.scatter(
-            of_class[:, 0],
-            of_class[:, 1],
-            s=12,
-            marker=MARKERS[n % len(MARKERS)],
-            color=colors(n % colors.N),
-            linewidths=0,
-            alpha=0.35 if faint else 0.65,
-        )
+        marker, color = MARKERS[n % len(MARKERS)], colors(n % colors.N)
+        ax.scatter(*points[y == c].T, marker=marker, color=color, **look)
     names = [str(c) for c in classes]
     medians = np.array([np.median(points[y == c], axis=0) for c in classes])
     for n in _with_room(names, medians, points) if crowded(y) else range(len(names)):
         x, height = medians[n]
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "alpha": 0.85, "linewidth": 0}
-        ax.text(
-            x, height, names[n], ha="center", va="center", weight="bold", color="black", bbox=box
-        )
+        ax.text(x, height, names[n], weight="bold", color="black", bbox=box, **CENTERED)
     # Distances are what the picture is about: one unit is as long across as up.
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_xticks([])

@@ -130,13 +130,8 @@ def choose_learner(
         f"Euclidean distance and on {_percent(cosine.error)} by cosine "
         f"({which}{test.verdict}), {then}; "
     )
-    return Choice(
-        best.name,
-        {},
-        make_learner(best.name, random_state=random_state),
-        reason + _verdict(best, plain),
-        table,
-    )
+    learner = make_learner(best.name, random_state=random_state)
+    return Choice(best.name, {}, learner, reason + _verdict(best, plain), table)
 
 
 def tune_learner(
@@ -207,10 +202,11 @@ def tune_learner(
     if len(table) == 1:
         reason = f"There is nothing to tune in {name}."
     else:
-        tried = ", ".join(f"{key} = {_listed(values)}" for key, values in grid.items())
+        tried = ", ".join(f"{key} = {'/'.join(map(str, grid[key]))}" for key in grid)
+        chosen = ", ".join(f"{key} = {best.params[key]}" for key in grid)
         reason = (
-            f"Of {tried}, {_assigned({k: best.params[k] for k in grid})} errs least on "
-            f"{len(parts[3])} validation rows: {_percent(best.error)}."
+            f"Of {tried}, {chosen} errs least on {len(parts[3])} validation rows: "
+            f"{_percent(best.error)}."
         )
     learner = make_learner(name, best.params, random_state)
     return Choice(name, best.params, learner, reason, table)
@@ -234,11 +230,3 @@ def _verdict(best: Trial, plain: Trial) -> str:
 
 def _percent(error: float) -> str:
     return f"{100 * error:.1f} %"
-
-
-def _listed(values: Iterable[Any]) -> str:
-    return "/".join(map(str, values))
-
-
-def _assigned(params: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} = {value}" for key, value in params.items())

@@ -127,11 +127,12 @@ def fit_model(
     except KeyboardInterrupt:
         # What was learned is kept, measured or not.
         training["interrupted"] = True
+    mean, deviation = scaling or (None, None)
     return Model(
         form,
         None if names is None else tuple(map(str, names)),
-        mean=None if scaling is None else scaling[0],
-        scale=None if scaling is None else scaling[1],
+        mean=mean,
+        scale=deviation,
         learner=choice.name,
         params=choice.params,
         measured=measured,
@@ -156,26 +157,19 @@ class _Job:
     def choose(self, name: str, params: dict[str, Any], tune: bool) -> Choice:
         table: list[Any] = []
         reason = ""
+        rows: dict[str, Any] = {"X": self.X, "y": self.y, "random_state": self.random_state}
+
+        def watch(trial: str, done: int, total: int) -> None:
+            self.say(f"choosing a learner: {trial}, {done} of {total} tried")
+
+        def watch_tuning(trial: str, done: int, total: int) -> None:
+            self.say(f"tuning {trial}: {done} of {total} settings tried")
+
         if name == "auto":
-
-            def watch(trial: str, done: int, total: int) -> None:
-                self.say(f"choosing a learner: {trial}, {done} of {total} tried")
-
-            choice = choose_learner(self.X, self.y, random_state=self.random_state, watch=watch)
+            choice = choose_learner(**rows, watch=watch)
             name, reason, table = choice.name, choice.reason, choice.table
         if tune:
-
-            def watch_tuning(trial: str, done: int, total: int) -> None:
-                self.say(f"tuning {trial}: {done} of {total} settings tried")
-
-            tuned = tune_learner(
-                name,
-                self.X,
-                self.y,
-                params=params,
-                random_state=self.random_state,
-                watch=watch_tuning,
-            )
+            tuned = tune_learner(name, **rows, params=params, watch=watch_tuning)
             params, table = tuned.params, [*table, *tuned.table]
             reason = f"{reason} {tuned.reason}".strip()
         learner = make_learner(name, params, self.random_state)

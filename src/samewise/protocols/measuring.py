@@ -160,13 +160,19 @@ def measure(
     ks = [k for k in ks if k <= n]
     retrieved = retrieval_scores(blocks, y_test, y, ks)
     means = retrieved.means
+    verification_error = math.nan
+    threshold = calibrate_threshold(form, X, y, n_pairs=n_pairs, random_state=random_state)
+    if threshold is not None and has_both_kinds(y_test):
+        unseen = sampled_pairs(X_test, y_test, n_pairs, random_state)
+        closeness = form.pair_closeness(X_test[unseen.left], X_test[unseen.right])
+        verification_error = balanced_error(closeness, unseen.y, threshold)
     return Measured(
         name=name,
         knn_error=float(np.mean(~correct)),
         sknn_error=float(np.mean(sknn.predict(X_test) != y_test)),
         precision={k: means[f"precision@{k}"] for k in ks},
         mean_average_precision=means["map"],
-        verification_error=_verification(form, X, y, X_test, y_test, n_pairs, random_state),
+        verification_error=verification_error,
         correct=correct,
         average_precision=retrieved.per_query["map"],
     )
@@ -206,16 +212,10 @@ def gain(before: Measured, after: Measured) -> Gain:
             "A gain needs the same test examples before and after. Got "
             f"{len(before.correct)} and {len(after.correct)}."
         )
+    errors = before.knn_error, after.knn_error
     test = s_test(after.correct, before.correct)
-    return Gain(
-        before.name,
-        after.name,
-        (before.knn_error, after.knn_error),
-        test.mark,
-        test.p_value,
-        test.n_better,
-        test.n_worse,
-    )
+    found = test.mark, test.p_value, test.n_better, test.n_worse
+    return Gain(before.name, after.name, errors, *found)
 
 
 def knn_correct(
@@ -266,23 +266,6 @@ def calibrate_threshold(
         return None
     pairs = sampled_pairs(X, y, n_pairs, random_state)
     return float(Verifier(form, criterion="balanced_accuracy").fit(pairs).threshold_)
-
-
-def _verification(
-    form: Form,
-    X: Matrix,
-    y: NDArray[Any],
-    X_test: Matrix,
-    y_test: NDArray[Any],
-    n_pairs: int,
-    random_state: Any,
-) -> float:
-    threshold = calibrate_threshold(form, X, y, n_pairs=n_pairs, random_state=random_state)
-    if threshold is None or not has_both_kinds(y_test):
-        return math.nan
-    unseen = sampled_pairs(X_test, y_test, n_pairs, random_state)
-    closeness = form.pair_closeness(X_test[unseen.left], X_test[unseen.right])
-    return balanced_error(closeness, unseen.y, threshold)
 
 
 def sampled_pairs(X: Matrix, y: NDArray[Any], n_pairs: int, random_state: Any) -> Pairs:

@@ -39,9 +39,7 @@ class Reduction:
 
     def lift(self, form: Form) -> Form:
         """The same distances, of rows in all features: ‖L(Vx − Vx')‖ has the map LV."""
-        if self.axes is None:
-            return form
-        return form.lift(self.axes)
+        return form if self.axes is None else form.lift(self.axes)
 
 
 def reduction_for(learner: Any, X: Matrix, max_directions: int = MAX_DIRECTIONS) -> Reduction:

@@ -84,17 +84,8 @@ def tune_C(
             )
         labeled = (X, y) if labeled is None else labeled
         # One draw of pairs for all values of C, so that they are compared on the same stream.
-        X, y = (
-            Pairs.from_labels(
-                X,
-                y,
-                learner.n_pairs,
-                strategy=learner.strategy,
-                merge_duplicates=True,
-                random_state=learner.random_state,
-            ),
-            None,
-        )
+        how = {"strategy": learner.strategy, "random_state": learner.random_state}
+        X, y = Pairs.from_labels(X, y, learner.n_pairs, merge_duplicates=True, **how), None
     if criterion == "accuracy" and labeled is None:
         raise InvalidInputError(
             "criterion='accuracy' needs labeled examples to find neighbors among. Got pairs only; "

@@ -104,13 +104,11 @@ def hard_cases(
         if not len(rows):
             continue
         parts.append(Html(f"<h3>{title} with {escaped(after.name)}</h3>"))
-        drawn = [
-            _case(
-                int(i), {name: found[first + n] for name, found in nearest.items()}, measured, shown
-            )
-            for n, i in enumerate(rows)
-        ]
-        parts.append(Html(f'<div class="cases">{"".join(drawn)}</div>'))
+        drawn = ""
+        for n, i in enumerate(rows, start=first):
+            near = {name: found[n] for name, found in nearest.items()}
+            drawn += _case(int(i), near, measured, shown)
+        parts.append(Html(f'<div class="cases">{drawn}</div>'))
     return parts
 
 
@@ -131,9 +129,8 @@ def _case(
     )
     if shown.image_shape is None:
         return f'<article class="case">{title}{lines}{_values(i, nearest, shown)}</article>'
-    asked = image(
-        _pixels(shown.asked[i : i + 1], shown), alt=f"Test image of class {label}", kind="asked"
-    )
+    pixels = _pixels(shown.asked[i : i + 1], shown)
+    asked = image(pixels, alt=f"Test image of class {label}", kind="asked")
     return f'<article class="case pictured">{asked}<div>{title}{lines}</div></article>'
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -53,45 +53,32 @@ class Subject:
 
 def drawings(subject: Subject, measured: Sequence[Measured]) -> list[Html]:
     """All pictures that can be drawn of these forms."""
-    return [
-        side_by_side(
-            [
-                *_histograms(subject),
-                _precisions(measured),
-                *_margins(subject),
-                *_planes(subject),
-                *_ellipses(subject),
-                *_spectra(subject),
-                *_matrix(subject),
-                *_curves(subject),
-            ]
-        )
-    ]
+    after = _margins, _planes, _ellipses, _spectra, _matrix, _curves
+    made = [*_histograms(subject), _precisions(measured)]
+    for draw in after:
+        made += draw(subject)
+    return [side_by_side(made)]
 
 
-def _histograms(subject: Subject) -> list[Html]:
+def _histograms(subject: Subject) -> Iterator[Html]:
     """Before and after on the same pairs, where pairs of both kinds exist."""
     if not (has_both_kinds(subject.y) and has_both_kinds(subject.y_test)):
-        return []
+        return
     known = sampled_pairs(subject.X, subject.y, PAIRS, subject.random_state)
     unseen = sampled_pairs(subject.X_test, subject.y_test, PAIRS, subject.random_state)
-    made = []
     for name, form in subject.forms.items():
         if form.needs_labels:
             continue
         verifier = Verifier(form, criterion="balanced_accuracy").fit(known)
         wrong = float(np.mean(verifier.predict(unseen) != unseen.y))
-        made.append(
-            picture(
-                partial(plots.pair_histograms, form, unseen, threshold=verifier.threshold_),
-                alt=f"Histograms of similar and dissimilar pairs under {name}; {percent(wrong)} "
-                "of them are on the wrong side of the threshold.",
-                caption=f"{name}: {len(unseen):,} pairs of test examples. The threshold is the "
-                f"best one for pairs of training examples; {percent(wrong)} of these pairs are on "
-                "its wrong side.",
-            )
+        yield picture(
+            partial(plots.pair_histograms, form, unseen, threshold=verifier.threshold_),
+            alt=f"Histograms of similar and dissimilar pairs under {name}; {percent(wrong)} "
+            "of them are on the wrong side of the threshold.",
+            caption=f"{name}: {len(unseen):,} pairs of test examples. The threshold is the "
+            f"best one for pairs of training examples; {percent(wrong)} of these pairs are on "
+            "its wrong side.",
         )
-    return made
 
 
 def _precisions(measured: Sequence[Measured]) -> Html:
@@ -106,30 +93,27 @@ def _precisions(measured: Sequence[Measured]) -> Html:
     )
 
 
-def _margins(subject: Subject) -> list[Html]:
+def _margins(subject: Subject) -> Iterator[Html]:
     X, y = subject.sample(2 * POINTS)
     forms = {name: form for name, form in subject.forms.items() if not form.needs_labels}
     sizes = np.unique(y, return_counts=True)[1]
     if len(sizes) < 2 or sizes.max() < 2 or len(forms) < 2:
-        return []
+        return
 
     def draw(ax: Any) -> None:
         for name, form in forms.items():
             plots.margin_histogram(form, X, y, label=name, ax=ax)
 
-    return [
-        picture(
-            draw,
-            alt=f"Histograms of margins under {', '.join(forms)}.",
-            caption=f"Margins of {len(y):,} test examples: how much closer is the nearest other "
-            "one of the same class than the nearest of any other class? Left of the line, it is "
-            "not.",
-        )
-    ]
+    yield picture(
+        draw,
+        alt=f"Histograms of margins under {', '.join(forms)}.",
+        caption=f"Margins of {len(y):,} test examples: how much closer is the nearest other "
+        "one of the same class than the nearest of any other class? Left of the line, it is "
+        "not.",
+    )
 
 
-def _curves(subject: Subject) -> list[Html]:
-    made = []
+def _curves(subject: Subject) -> Iterator[Html]:
     for name, learner in subject.learners.items():
         history = getattr(learner, "history_", None)
         if not isinstance(history, dict) or not len(history.get("loss", ())):
@@ -137,34 +121,29 @@ def _curves(subject: Subject) -> list[Html]:
         if "rounds" in history:
             _, errors = windows(history, "mistakes", WINDOWS)
             first, last = percent(float(errors[0])), percent(float(errors[-1]))
-            made.append(
-                picture(
-                    partial(plots.predictive_error_curve, learner, n_windows=WINDOWS),
-                    alt=f"The error of {name} along the stream, from {first} to {last}.",
-                    caption=f"{name}: every example is judged when it arrives, before it is "
-                    f"learned from. The stream of {int(history['rounds'][-1]):,} is cut into "
-                    f"{len(errors)} stretches; {first} of the first are judged wrongly, {last} "
-                    "of the last.",
-                )
+            yield picture(
+                partial(plots.predictive_error_curve, learner, n_windows=WINDOWS),
+                alt=f"The error of {name} along the stream, from {first} to {last}.",
+                caption=f"{name}: every example is judged when it arrives, before it is "
+                f"learned from. The stream of {int(history['rounds'][-1]):,} is cut into "
+                f"{len(errors)} stretches; {first} of the first are judged wrongly, {last} "
+                "of the last.",
             )
         loss = history["loss"]
         online = "rounds" in history
         ends = windows(history, "loss", WINDOWS)[1][[0, -1]] if online else loss[[0, -1]]
         what = "mean hinge loss along the stream" if online else "loss after each iteration"
-        made.append(
-            picture(
-                partial(plots.learning_curve, learner, n_windows=WINDOWS),
-                alt=f"The {what} of {name}, from {ends[0]:.4g} to {ends[1]:.4g}.",
-                caption=f"{name}: {what}, from {ends[0]:.4g} to {ends[1]:.4g}.",
-            )
+        yield picture(
+            partial(plots.learning_curve, learner, n_windows=WINDOWS),
+            alt=f"The {what} of {name}, from {ends[0]:.4g} to {ends[1]:.4g}.",
+            caption=f"{name}: {what}, from {ends[0]:.4g} to {ends[1]:.4g}.",
         )
-    return made
 
 
-def _spectra(subject: Subject) -> list[Html]:
+def _spectra(subject: Subject) -> Iterator[Html]:
     forms = {name: f for name, f in subject.forms.items() if isinstance(f, _ONE_MATRIX)}
     if len(forms) < 2:
-        return []
+        return
     described = []
     for form_name, form in forms.items():
         half = int(np.searchsorted(np.cumsum(eigenvalue_shares(form)), 0.5)) + 1
@@ -174,64 +153,56 @@ def _spectra(subject: Subject) -> list[Html]:
         for name, form in forms.items():
             plots.spectrum(form, label=name, ax=ax)
 
-    return [
-        picture(
-            draw,
-            alt=f"Spectra of {', '.join(forms)}.",
-            caption="How strongly each direction of the features counts. Directions that carry "
-            f"half of the weight: {', '.join(described)}, of {form.n_features_in}.",
-        )
-    ]
+    yield picture(
+        draw,
+        alt=f"Spectra of {', '.join(forms)}.",
+        caption="How strongly each direction of the features counts. Directions that carry "
+        f"half of the weight: {', '.join(described)}, of {form.n_features_in}.",
+    )
 
 
-def _matrix(subject: Subject) -> list[Html]:
+def _matrix(subject: Subject) -> Iterator[Html]:
     name, form = list(subject.forms.items())[1]
     if getattr(form, "matrix", None) is None:
-        return []
+        return
     if not 1 < form.n_features_in == form.n_features_items <= ENTRIES:
-        return []
-    return [
-        picture(
-            partial(plots.matrix_heatmap, form, feature_names=subject.feature_names),
-            alt=f"The matrix of {name} as a heat map.",
-            caption=f"The matrix of {name}, features by features; lighter is larger.",
-            size=(5.2, 4.4),
-        )
-    ]
+        return
+    yield picture(
+        partial(plots.matrix_heatmap, form, feature_names=subject.feature_names),
+        alt=f"The matrix of {name} as a heat map.",
+        caption=f"The matrix of {name}, features by features; lighter is larger.",
+        size=(5.2, 4.4),
+    )
 
 
-def _planes(subject: Subject) -> list[Html]:
+def _planes(subject: Subject) -> Iterator[Html]:
     X, y = subject.sample(POINTS)
     if len(y) < 3:
-        return []
+        return
     room = ", where there is room" if crowded(y) else ""
-    return [
-        picture(
-            partial(plots.projection, form, X, y),
-            alt=f"Scatter plot of test examples in the two main directions under {name}, each "
-            "class with its own marker and its name at its median.",
-            caption=f"{name}: {len(y):,} test examples in the two directions in which they vary "
-            f"most under it. Names stand at the medians of the classes{room}.",
-            size=(5.2, 4.4),
-        )
-        for name, form in subject.forms.items()
-        if hasattr(form, "embed")
-    ]
+    for name, form in subject.forms.items():
+        if hasattr(form, "embed"):
+            yield picture(
+                partial(plots.projection, form, X, y),
+                alt=f"Scatter plot of test examples in the two main directions under {name}, each "
+                "class with its own marker and its name at its median.",
+                caption=f"{name}: {len(y):,} test examples in the two directions in which they "
+                f"vary most under it. Names stand at the medians of the classes{room}.",
+                size=(5.2, 4.4),
+            )
 
 
-def _ellipses(subject: Subject) -> list[Html]:
+def _ellipses(subject: Subject) -> Iterator[Html]:
     X, y = subject.sample(POINTS)
-    return [
-        picture(
-            partial(plots.class_ellipses, form, X, y),
-            alt=f"The metrics of {name} as ellipses over the two main directions of the data.",
-            caption=f"{name}: what each of its metrics makes of a circle, around the mean of the "
-            "examples it belongs to. Long is where differences count.",
-            size=(5.2, 4.4),
-        )
-        for name, form in subject.forms.items()
-        if isinstance(form, MultiMetric) and X.shape[1] > 1 and _known_classes(form, y)
-    ]
+    for name, form in subject.forms.items():
+        if isinstance(form, MultiMetric) and X.shape[1] > 1 and _known_classes(form, y):
+            yield picture(
+                partial(plots.class_ellipses, form, X, y),
+                alt=f"The metrics of {name} as ellipses over the two main directions of the data.",
+                caption=f"{name}: what each of its metrics makes of a circle, around the mean of "
+                "the examples it belongs to. Long is where differences count.",
+                size=(5.2, 4.4),
+            )
 
 
 _ONE_MATRIX = (Mahalanobis, GeneralizedCosine)

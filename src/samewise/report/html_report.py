@@ -16,12 +16,13 @@ from samewise.exceptions import InvalidInputError
 from samewise.files.writing import write_atomically
 from samewise.forms import Form
 from samewise.learners import Cosine, Euclidean
+from samewise.plots._axes import require_matplotlib
 from samewise.plots.images import check_image_shape
 from samewise.protocols import Gain, Measured, gain, measure
 from samewise.protocols.row_splits import Parts
 from samewise.report.cases import ShownRows, hard_cases
 from samewise.report.drawings import Subject, drawings
-from samewise.report.page import Section, page, paragraph, require_matplotlib
+from samewise.report.page import Section, page, paragraph
 from samewise.report.provenance import provenance, version
 from samewise.report.report_options import ReportOptions
 from samewise.report.results import results, tiles, what_was_learned
@@ -107,7 +108,7 @@ def write_report(
     >>> [gain.mark for gain in report.gains]
     ['≫', '≫']
     """
-    require_matplotlib()
+    require_matplotlib("A report")
     start = time.perf_counter()
     options = options or ReportOptions()
     named = _named(learned)
@@ -195,17 +196,13 @@ def _shown(parts: Parts, options: ReportOptions) -> ShownRows:
     """How examples are shown in hard cases."""
     given = parts[0], parts[2]
     rows = given if options.shown is None else options.shown
-    called = [
-        [f"row {i}" for i in range(given[part].shape[0])]
-        if options.ids is None
-        else list(map(str, options.ids[part]))
-        for part in range(2)
-    ]
-    for part, as_shown, names in zip(given, rows, called, strict=True):
-        if as_shown.shape[0] != part.shape[0] or len(names) != part.shape[0]:
+    ids = options.ids or [[f"row {i}" for i in range(part.shape[0])] for part in given]
+    called = [list(map(str, of_part)) for of_part in ids]
+    for part, as_shown, called_so in zip(given, rows, called, strict=True):
+        if as_shown.shape[0] != part.shape[0] or len(called_so) != part.shape[0]:
             raise InvalidInputError(
                 f"shown and ids must have an entry for each example. Got {as_shown.shape[0]} rows "
-                f"and {len(names)} ids for {part.shape[0]} examples."
+                f"and {len(called_so)} ids for {part.shape[0]} examples."
             )
     d = rows[0].shape[1]
     feature_names = options.feature_names
@@ -215,13 +212,6 @@ def _shown(parts: Parts, options: ReportOptions) -> ShownRows:
         raise InvalidInputError(
             f"feature_names must name the {d} features. Got {len(feature_names)} names."
         )
-    shape = options.image_shape
-    return ShownRows(
-        *rows,
-        parts[1],
-        parts[3],
-        called[0],
-        called[1],
-        list(map(str, feature_names)),
-        None if shape is None else check_image_shape(shape, d),
-    )
+    shape = None if options.image_shape is None else check_image_shape(options.image_shape, d)
+    names = list(map(str, feature_names))
+    return ShownRows(*rows, parts[1], parts[3], called[0], called[1], names, shape)

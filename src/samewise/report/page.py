@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import Any, NewType
 
 import numpy as np
 
 from samewise._typing import Array
+from samewise.plots._axes import require_matplotlib
 
 Html = NewType("Html", str)
 """Text with markup. What makes it escapes what it is given."""
@@ -207,7 +209,6 @@ def page(title: str, lead: Sequence[Html], sections: Sequence[Section], footer: 
     >>> page("A & B", [paragraph("Hello.")], [], "").splitlines()[0]
     '<!doctype html>'
     """
-    style = files("samewise.report").joinpath("page.css").read_text(encoding="utf-8")
     links = "".join(
         f'<a href="#part-{n}">{escaped(section.title)}</a>' for n, section in enumerate(sections)
     )
@@ -217,42 +218,22 @@ def page(title: str, lead: Sequence[Html], sections: Sequence[Section], footer: 
         + "\n</section>"
         for n, section in enumerate(sections)
     )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escaped(title)}</title>
-<link rel="icon" href="data:,">
-<style>
-{style}</style>
-</head>
-<body>
-<header>
-<h1>{escaped(title)}</h1>
-{"".join(lead)}
-<nav aria-label="Contents">{links}</nav>
-</header>
-<main>
-{body}
-</main>
-<footer><p>{escaped(footer)}</p></footer>
-</body>
-</html>
-"""
+    return Template(_resource("page.html")).substitute(
+        title=escaped(title),
+        style=_resource("page.css"),
+        lead="".join(lead),
+        links=links,
+        body=body,
+        footer=escaped(footer),
+    )
 
 
-def require_matplotlib() -> None:
-    """Say what to install if matplotlib is not there."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("A report needs matplotlib: pip install 'samewise[plots]'.") from error
+def _resource(name: str) -> str:
+    return files("samewise.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _svg(draw: Callable[..., object], size: tuple[float, float]) -> str:
-    require_matplotlib()
+    require_matplotlib("A report")
     import matplotlib
     from matplotlib.figure import Figure
 

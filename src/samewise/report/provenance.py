@@ -34,13 +34,11 @@ def provenance(named: Mapping[str, Any], options: ReportOptions, seconds: float)
     for name, one in named.items():
         chosen = {} if isinstance(one, Form) else one.get_params()
         if chosen:
-            rows = [[key, _short(value)] for key, value in sorted(chosen.items())]
-            caption = f"Parameters of {name} ({type(one).__name__})"
-            parts.append(folded(caption, table(["parameter", "value"], rows, caption=caption)))
+            title = f"Parameters of {name} ({type(one).__name__})"
+            parts.append(_parameters(title, title, dict(sorted(chosen.items()))))
     if options.parameters:
-        rows = [[str(key), _short(value)] for key, value in options.parameters.items()]
-        inside = table(["parameter", "value"], rows, caption="What the report was given")
-        parts.append(folded("Parameters", inside))
+        caption = "What the report was given"
+        parts.append(_parameters("Parameters", caption, options.parameters))
     versions = [["Python", platform.python_version()]]
     versions += [[name, version(name)] for name in _PACKAGES]
     parts.append(folded("Versions", table(["package", "version"], versions, caption="Versions")))
@@ -62,6 +60,11 @@ def version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
+
+
+def _parameters(title: str, caption: str, chosen: Mapping[str, Any]) -> Html:
+    rows = [[str(key), _short(value)] for key, value in chosen.items()]
+    return folded(title, table(["parameter", "value"], rows, caption=caption))
 
 
 def _short(value: Any) -> str:

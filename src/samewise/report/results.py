@@ -11,6 +11,7 @@ from samewise.protocols import Gain, Measured, gain
 from samewise.report.drawings import Subject
 from samewise.report.page import Html, bullets, escaped, paragraph, table
 from samewise.report.sentences import gains_in_words, moved, percent, retrieval_test
+from samewise.scores import SignTest
 
 
 def results(
@@ -36,26 +37,17 @@ def results(
 
 def _table(measured: Sequence[Measured], ks: Sequence[int], n_neighbors: int) -> Html:
     ks = [k for k in ks if k in measured[0].precision]
-    columns = [
-        "metric",
-        f"{n_neighbors}-NN error",
-        "SkNN error",
-        *(f"precision of the first {k}" if k > 1 else "precision of the first" for k in ks),
-        "mean average precision",
-        "verification error",
-    ]
-    values = np.array(
-        [
-            [
-                m.knn_error,
-                m.sknn_error,
-                *(-m.precision[k] for k in ks),
-                -m.mean_average_precision,
-                m.verification_error,
-            ]
-            for m in measured
-        ]
-    )
+    # Precisions are negative here: the least of each column is the best.
+    columns = {
+        f"{n_neighbors}-NN error": [m.knn_error for m in measured],
+        "SkNN error": [m.sknn_error for m in measured],
+    }
+    for k in ks:
+        title = f"precision of the first {k}" if k > 1 else "precision of the first"
+        columns[title] = [-m.precision[k] for m in measured]
+    columns["mean average precision"] = [-m.mean_average_precision for m in measured]
+    columns["verification error"] = [m.verification_error for m in measured]
+    values = np.array(list(columns.values())).T
     with np.errstate(invalid="ignore"):
         best = values == np.fmin.reduce(values, axis=0)
     rows = [
@@ -63,9 +55,8 @@ def _table(measured: Sequence[Measured], ks: Sequence[int], n_neighbors: int) ->
         for m, line in zip(measured, values, strict=True)
     ]
     caption = "Lower errors and higher precisions are better; the best of each column is bold."
-    return table(
-        columns, rows, caption=caption, best=lambda row, column: bool(best[row, column - 1])
-    )
+    titles = ["metric", *columns]
+    return table(titles, rows, caption=caption, best=lambda r, c: bool(best[r, c - 1]))
 
 
 def _comparisons(measured: Sequence[Measured], gains: Sequence[Gain], n_neighbors: int) -> Html:
@@ -105,18 +96,19 @@ def _comparisons(measured: Sequence[Measured], gains: Sequence[Gain], n_neighbor
 
 def tiles(before: Measured, after: Measured, n_neighbors: int) -> Html:
     """The three numbers that matter most, before and after."""
-    tests = gain(before, after), retrieval_test(before, after), None
-    numbers = (
-        (f"{n_neighbors}-NN error", before.knn_error, after.knn_error, -1),
-        ("mean average precision", before.mean_average_precision, after.mean_average_precision, 1),
-        ("verification error", before.verification_error, after.verification_error, -1),
+    numbers: tuple[tuple[str, str, Gain | SignTest | None], ...] = (
+        ("knn_error", f"{n_neighbors}-NN error", gain(before, after)),
+        ("mean_average_precision", "mean average precision", retrieval_test(before, after)),
+        ("verification_error", "verification error", None),
     )
     made = ""
-    for (what, old, new, sign), test in zip(numbers, tests, strict=True):
+    for name, what, test in numbers:
+        old, new = getattr(before, name), getattr(after, name)
         if np.isnan(old) or np.isnan(new):
             continue
-        kind = "good" if sign * (new - old) > 0 else "bad" if new != old else ""
-        if test is not None and test.mark == "=":
+        gained = new > old if name == "mean_average_precision" else new < old
+        kind = "good" if gained else "bad"
+        if new == old or (test is not None and test.mark == "="):
             kind = ""
         said = _untested(old, new) if test is None else test.verdict
         made += (
