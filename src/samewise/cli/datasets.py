@@ -13,7 +13,7 @@ from samewise.cli.console import Answer, say, working
 from samewise.cli.exports import check_ending, check_output, write_table
 from samewise.cli.options import Columns, command
 from samewise.cli.tables import read_table
-from samewise.datasets import available, fetch
+from samewise.datasets import available, fetch, load
 from samewise.datasets.store import OPENML, VARIABLE, directory
 from samewise.exceptions import InvalidInputError
 
@@ -80,8 +80,6 @@ def _one(name: str, out: str | None) -> Answer:
             check_output(out)
     if name not in available():
         # Asked of the store, which says where it looked.
-        from samewise.datasets import load
-
         load(name)
     table = read_table(name, Columns())
     assert table.y is not None

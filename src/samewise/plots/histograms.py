@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from samewise._typing import Matrix
+from samewise._typing import Array, Matrix
 from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.forms import Form
 from samewise.plots._axes import COLORS, LINES, axes_for, check_count, form_for, quiet_frame
@@ -84,16 +84,9 @@ def margin_histogram(
     values = values / (np.abs(values).mean() or 1.0)
     ax = axes_for(ax)
     n = len(ax.patches)
-    ax.hist(
-        values,
-        bins,
-        weights=np.full(len(values), 100 / len(values)),
-        histtype="step",
-        edgecolor=COLORS[n % len(COLORS)],
-        linestyle=LINES[n % len(LINES)],
-        linewidth=1.5,
-        label=f"{'margins' if label is None else label}: {100 * wrong:.1f} % not positive",
-    )
+    name = f"{'margins' if label is None else label}: {100 * wrong:.1f} % not positive"
+    look = {"histtype": "step", "linestyle": LINES[n % len(LINES)], "linewidth": 1.5}
+    _draw_shares(ax, values, bins, edgecolor=COLORS[n % len(COLORS)], label=name, **look)
     if n == 0:
         ax.axvline(0, color="0.5", linestyle="--", linewidth=1)
     ax.set(xlabel="margin, in units of its mean size", ylabel="examples (%)")
@@ -164,18 +157,9 @@ def pair_histograms(
         ("dissimilar pairs", ~similar, COLORS[1], "///"),
     )
     for name, of_kind, color, hatch in kinds:
-        n = int(of_kind.sum())
+        look = {"histtype": "stepfilled", "edgecolor": color, "facecolor": color}
         filled = {"alpha": 0.45} if hatch is None else {"fill": False, "hatch": hatch}
-        ax.hist(
-            values[of_kind],
-            edges,
-            weights=np.full(n, 100 / n),
-            histtype="stepfilled",
-            edgecolor=color,
-            facecolor=color,
-            label=name,
-            **filled,
-        )
+        _draw_shares(ax, values[of_kind], edges, label=name, **look, **filled)
     if threshold is not None:
         at = -threshold if form.is_distance else threshold
         ax.axvline(at, color="0.5", linestyle="--", label="threshold")
@@ -183,3 +167,8 @@ def pair_histograms(
     ax.set_ylabel("pairs (%)")
     ax.legend(frameon=False)
     return quiet_frame(ax)
+
+
+def _draw_shares(ax: Axes, values: Array, bins: Any, **look: Any) -> None:
+    """A histogram in percent of the values."""
+    ax.hist(values, bins, weights=np.full(len(values), 100 / len(values)), **look)
