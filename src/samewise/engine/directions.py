@@ -68,7 +68,8 @@ class Directions:
         part = slice(start, stop)
         right = self.right[part]
         left = right if self.symmetric else self.left[part]
-        return Directions(left, right, *(values[part] for values in self.wanted))
+        sign, offset, target, weight = self.wanted
+        return Directions(left, right, sign[part], offset[part], target[part], weight[part])
 
     def dense(self, dtype: DTypeLike) -> Directions:
         """The same with vectors in C-ordered arrays of the given type."""

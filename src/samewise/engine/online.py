@@ -48,8 +48,9 @@ class Online:
         start = 0
         while start < len(directions):
             trace = self.mover.advance(directions, start, keep)
-            done, rows = slice(start, start + trace.done), trace.updates
+            done = slice(start, start + trace.done)
             if keep:
+                rows = trace.updates
                 met = trace.threshold[rows]
                 self.average.observe(self.mover.store, trace.done, rows, met, trace.b, trace.terms)
             taus[done] = trace.tau[: trace.done]
@@ -105,7 +106,7 @@ class Online:
         return online
 
 
-@dataclass(frozen=True)
+@dataclass
 class Course:
     """How examples are gone through.
 

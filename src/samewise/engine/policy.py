@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -22,18 +23,6 @@ from samewise.kernels import blocked, cone
 from samewise.kernels.steps import Step, step_size
 
 Psd: TypeAlias = str | int | None
-
-
-def checked_psd(psd: Psd) -> Psd:
-    """`psd` as "each", "end" or a positive number of updates."""
-    if isinstance(psd, str) and psd in ("each", "end"):
-        return psd
-    if isinstance(psd, int | np.integer) and not isinstance(psd, bool) and psd >= 1:
-        return "each" if psd == 1 else int(psd)
-    raise InvalidInputError(
-        "The 'psd' parameter must be 'each', 'end' or an integer of at least 1 (project after so "
-        f"many updates). Got {psd!r} instead."
-    )
 
 
 def restored_psd(saved: Saved) -> Psd:
@@ -62,7 +51,7 @@ class Cone:
     P: Array | None = None
     mu0: float = 0.0
     since: int = 0
-    recent: deque[float] = field(default_factory=lambda: deque(maxlen=128))
+    recent: deque[float] = field(default_factory=partial(deque, maxlen=128))
 
     def advance(
         self, store: Symmetric, block: Directions, b: float, floor: float, step: Step

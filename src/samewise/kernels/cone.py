@@ -103,19 +103,6 @@ def rank_two(P: Array, a: float, x: Array, c: float, z: Array) -> None:
 
 
 @njit(cache=True)
-def _applied(
-    alpha: NDArray[np.float64], beta: NDArray[np.float64], k: int, h: NDArray[np.float64], i: int
-) -> float:
-    """(Th)_i for the tridiagonal T of size k."""
-    y = alpha[i] * h[i]
-    if i > 0:
-        y += beta[i - 1] * h[i - 1]
-    if i + 1 < k:
-        y += beta[i] * h[i + 1]
-    return y
-
-
-@njit(cache=True)
 def _shifted(
     alpha: NDArray[np.float64],
     beta: NDArray[np.float64],
@@ -141,7 +128,11 @@ def _shifted(
     first = 0.0
     norm = 0.0
     for i in range(k):
-        y = _applied(alpha, beta, k, h, i)
+        y = alpha[i] * h[i]
+        if i > 0:
+            y += beta[i - 1] * h[i - 1]
+        if i + 1 < k:
+            y += beta[i] * h[i + 1]
         if i == 0:
             first = y
         norm += y * y
@@ -183,7 +174,12 @@ def _eigenvector(
     """u ∝ Q T h + β h_k q_{k+1}, of length 1."""
     u[:] = 0.0
     for i in range(k):
-        axpy(_applied(alpha, beta, k, h, i), Q[i], u)
+        y = alpha[i] * h[i]
+        if i > 0:
+            y += beta[i - 1] * h[i - 1]
+        if i + 1 < k:
+            y += beta[i] * h[i + 1]
+        axpy(y, Q[i], u)
     axpy(beta[k - 1] * h[k - 1], Q[k], u)
     length = math.sqrt(dot(u, u))
     for r in range(u.shape[0]):
@@ -256,13 +252,13 @@ def negative_eigenpair(
 def split(x: Array, y: Array, xx: float, yy: float, side: float, g: Array, h: Array) -> float:
     """±(xyᵀ + yxᵀ)/2 = ggᵀ − hhᵀ with g·h = 0, from xx = ‖x‖² and yy = ‖y‖², both positive.
 
-    g, h = (αx ± y/α)/2, α² = ‖y‖/‖x‖; for side −1 in the other order. Returns α.
+    g, h = (αx ± y/α)/2, α² = ‖y‖/‖x‖; for side −1 in the other order. Returns α².
     """
     alpha = math.sqrt(math.sqrt(yy / xx))
     for r in range(x.shape[0]):
         g[r] = 0.5 * (alpha * x[r] + side * y[r] / alpha)
         h[r] = 0.5 * (alpha * x[r] - side * y[r] / alpha)
-    return alpha
+    return alpha * alpha
 
 
 @njit(cache=True)
@@ -278,6 +274,13 @@ def _follow(P: Array, mu: float, u: Array, c: float, v: Array, Pv: Array, Pu: Ar
 
 
 @njit(cache=True)
+def add_to_inverse(P: Array, c: float, v: Array, Pv: Array) -> None:
+    """P for M + c v vᵀ; P v is written."""
+    symv(P, v, Pv)
+    rank_one(P, -c / (1.0 + c * dot(v, Pv)), Pv)
+
+
+@njit(cache=True)
 def rank_two_step(
     P: Array, mu0: float, c: float, g: Array, h: Array, guess: float, Q: Array, u: Array
 ) -> tuple[int, float]:
@@ -286,8 +289,7 @@ def rank_two_step(
     c > 0. P follows to M + c (ggᵀ − hhᵀ) + μ uuᵀ, unless the search fails (steps = −1).
     """
     Ph, other = Q[MAX_LANCZOS + 1], Q[MAX_LANCZOS + 2]
-    symv(P, g, other)
-    rank_one(P, -c / (1.0 + c * dot(g, other)), other)
+    add_to_inverse(P, c, g, other)
     steps, mu = negative_eigenpair(P, mu0, h, dot(h, h), c, guess, Q, u)
     if steps < 0:
         return steps, mu
@@ -296,6 +298,14 @@ def rank_two_step(
     else:
         rank_one(P, c / (1.0 - c * dot(h, Ph)), Ph)
     return steps, mu
+
+
+@njit(cache=True)
+def _raise_scores(score: NDArray[np.float64], V: Array, i: int, mu: float, u: Array) -> None:
+    """What the later examples score after M += μ u uᵀ."""
+    for j in range(i + 1, V.shape[0]):
+        along = dot(V[j], u)
+        score[j] += mu * along * along
 
 
 @njit(cache=True)
@@ -326,9 +336,8 @@ def recursion(
     Pv = Q[MAX_LANCZOS + 1]
     for i in range(n):
         v = V[i]
-        threshold[i] = b
         p = target[i] - sign[i] * score[i] - offset[i] * b
-        violation[i], mu[i] = p, 0.0
+        threshold[i], violation[i], mu[i] = b, p, 0.0
         tau[i] = step_size(p, K[i, i] + offset[i] * offset[i], weight[i], step)
         if tau[i] == 0.0:
             continue
@@ -340,20 +349,17 @@ def recursion(
         if c < 0.0:
             # Rayleigh: −μ ≤ the quotient of M − τ v vᵀ at v.
             guess = -c * sq - score[i] / sq
-            steps, found = negative_eigenpair(P, mu0, v, sq, -c, guess, Q, U[i])
+            steps, mu[i] = negative_eigenpair(P, mu0, v, sq, -c, guess, Q, U[i])
             searches += 1
             if steps < 0:
-                tau[i] = 0.0
+                tau[i] = mu[i] = 0.0
                 return i, b, searches, effort + MAX_LANCZOS
             effort += steps
-            mu[i] = found
         else:
             symv(P, v, Pv)
         if mu[i] > 0.0:
             _follow(P, mu[i], U[i], c, v, Pv, Q[MAX_LANCZOS + 2])
-            for j in range(i + 1, n):
-                along = dot(V[j], U[i])
-                score[j] += mu[i] * along * along
+            _raise_scores(score, V, i, mu[i], U[i])
         else:
             rank_one(P, -c / (1.0 + c * dot(v, Pv)), Pv)
         for j in range(i + 1, n):

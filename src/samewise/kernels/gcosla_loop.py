@@ -24,11 +24,10 @@ from samewise.kernels.cone import (
     MAX_LANCZOS,
     Inverse,
     Projected,
+    add_to_inverse,
     dot,
-    rank_one,
     rank_two_step,
     split,
-    symv,
 )
 from samewise.kernels.steps import ROUNDING
 
@@ -44,6 +43,7 @@ def scores(T: Array, X: Array, Y: Array) -> NDArray[np.float64]:
     return np.array([np.einsum("ij,ij->i", left, right) for left, right in parts])
 
 
+Three: TypeAlias = tuple[float, float, float]
 Margins: TypeAlias = tuple[float, float, bool, float]
 """γ, β, whether the step is the one that the thesis prints, and the part of ‖x‖² up to which xᵀAx
 is what rounding leaves of zero."""
@@ -54,26 +54,37 @@ Moves: TypeAlias = tuple[
 
 
 @njit(cache=True)
-def _length(
-    margins: Margins,
-    y: float,
-    b: float,
-    scored: tuple[float, float, float],
-    inner: tuple[float, float, float],
-) -> tuple[float, float, float]:
-    """How far a pair moves: (a, the signed coefficient of S in A, the new b before its bounds).
+def _violation(margins: Margins, y: float, b: float, scored: Three, known: bool) -> float:
+    """y (b − s_A) + γ, with s_A = 0 where a length is lost."""
+    xx, yy, xy = scored
+    s = min(max(xy / math.sqrt(xx * yy), -1.0), 1.0) if known else 0.0
+    return y * (b - s) + margins[0]
 
-    From xᵀAx, x'ᵀAx', xᵀAx' and the same with A = I.
+
+@njit(cache=True)
+def _step(
+    margins: Margins, y: float, b: float, scored: Three, inner: Three, known: bool
+) -> tuple[float, float, float]:
+    """How far a pair moves: (a, the signed coefficient of S in A, the new b).
+
+    From xᵀAx, x'ᵀAx', xᵀAx' and the same with A = I. Where a length is lost the cosine says
+    nothing; frozen at it, a dissimilar pair's step tends to zero.
     """
-    _, beta, printed, _ = margins
+    gamma, beta, printed, tiny = margins
     xx, yy, xy = scored
     kx, ky, kxy = inner
+    if not known and (y < 0 or max(xx, yy) <= tiny * max(kx, ky)):
+        return 0.0, 0.0, b
     R = 1.0 / (max(xx, yy) if y > 0 else min(xx, yy))
     if printed:
         a = (beta - y * (R * xy - b)) / (R * kx * ky)
-        return a, y * a, b + y * a
-    a = (beta - y * (R * xy - b)) / (0.5 * R * R * (kx * ky + kxy * kxy) + 1.0)
-    return max(a, 0.0), y * a * R, b - y * a
+        signed, moved = y * a, b + y * a
+    else:
+        a = (beta - y * (R * xy - b)) / (0.5 * R * R * (kx * ky + kxy * kxy) + 1.0)
+        if a <= 0.0:
+            return 0.0, 0.0, b
+        signed, moved = y * a * R, b - y * a
+    return a, signed, min(max(moved, -1.0 + gamma), 1.0 - gamma)
 
 
 @njit(cache=True)
@@ -103,16 +114,6 @@ def _raise_scores(score: NDArray[np.float64], Z: Array, i: int, mu: float, u: Ar
 
 
 @njit(cache=True)
-def _violation(
-    y: float, b: float, gamma: float, scored: tuple[float, float, float], known: bool
-) -> float:
-    """y (b − s_A) + γ, with s_A = 0 where a length is lost."""
-    xx, yy, xy = scored
-    s = min(max(xy / math.sqrt(xx * yy), -1.0), 1.0) if known else 0.0
-    return y * (b - s) + gamma
-
-
-@njit(cache=True)
 def recursion(
     score: NDArray[np.float64],
     K: NDArray[np.float64],
@@ -136,34 +137,26 @@ def recursion(
     y, weight = wanted
     tau, violation, threshold, c, plus, minus = moves
     mu, U = projected
-    gamma, tiny = margins[0], margins[3]
-    n = len(y)
+    n, tiny = len(y), margins[3]
     searches, effort, updates = 0, 0, 0
     for i in range(n):
-        threshold[i] = b
         scored = score[0, i], score[1, i], score[2, i]
-        xx, yy, xy = scored
-        kx, ky = K[i, i], K[n + i, n + i]
-        known = xx > tiny * kx and yy > tiny * ky
-        violation[i] = _violation(y[i], b, gamma, scored, known)
+        inner = K[i, i], K[n + i, n + i], K[i, n + i]
+        known = scored[0] > tiny * inner[0] and scored[1] > tiny * inner[1]
+        threshold[i], violation[i] = b, _violation(margins, y[i], b, scored, known)
         if weight[i] == 0.0 or violation[i] <= ROUNDING:
             continue
-        # Where a length is lost the cosine says nothing; frozen at it, a dissimilar pair's step
-        # tends to zero.
-        if not known and (y[i] < 0 or max(xx, yy) <= tiny * max(kx, ky)):
-            continue
-        a, signed, moved = _length(margins, y[i], b, scored, (kx, ky, K[i, n + i]))
+        a, signed, b = _step(margins, y[i], b, scored, inner, known)
         if a == 0.0:
             continue
-        b = min(max(moved, -1.0 + gamma), 1.0 - gamma)
         tau[i], c[i] = a, abs(signed)
         side = 1.0 if signed > 0 else -1.0
-        alpha = split(Z[i], Z[n + i], kx, ky, side, plus[i], minus[i])
+        ratio = split(Z[i], Z[n + i], inner[0], inner[1], side, plus[i], minus[i])
         sq = dot(minus[i], minus[i])
-        if len(P) and sq > 1e-28 * (kx + ky):
+        if len(P) and sq > 1e-28 * (inner[0] + inner[1]):
             # Rayleigh: −μ ≤ the quotient of A + c (ggᵀ − hhᵀ) at h, which is orthogonal to g.
-            inner = 0.25 * (alpha * alpha * xx + yy / (alpha * alpha) - 2.0 * side * xy)
-            guess = c[i] * sq - inner / sq
+            at_h = 0.25 * (ratio * scored[0] + scored[1] / ratio - 2.0 * side * scored[2])
+            guess = c[i] * sq - at_h / sq
             steps, mu[i] = rank_two_step(P, mu0, c[i], plus[i], minus[i], guess, Q, U[i])
             searches += 1
             if steps < 0:
@@ -171,9 +164,7 @@ def recursion(
                 return i + 1, b, searches, effort + MAX_LANCZOS, True
             effort += steps
         elif len(P):
-            Pg = Q[MAX_LANCZOS + 2]
-            symv(P, plus[i], Pg)
-            rank_one(P, -c[i] / (1.0 + c[i] * dot(plus[i], Pg)), Pg)
+            add_to_inverse(P, c[i], plus[i], Q[MAX_LANCZOS + 2])
         _update_scores(score, K, i, signed)
         if mu[i] > 0.0:
             _raise_scores(score, Z, i, mu[i], U[i])

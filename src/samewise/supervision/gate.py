@@ -66,7 +66,7 @@ def as_pairs(
                 "None: give +1 (similar) or -1 (dissimilar) for each pair."
             )
         pairs = Pairs.from_arrays(X, y, sample_weight)
-    if len(pairs) == 0:
+    if not len(pairs.y):
         raise InvalidInputError(f"{learner} needs at least one pair. Got none.")
     return pairs
 
