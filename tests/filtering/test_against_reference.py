@@ -315,7 +315,7 @@ def test_linear_filters(taus, seed):
 
 @pytest.mark.parametrize("cap", [None, 1, 20])
 def test_nearest_filter(cap, seed, monkeypatch):
-    monkeypatch.setattr("samewise.filtering.baseline_filters._CHUNK", 8)
+    monkeypatch.setattr("samewise.filtering.supervised_filters._CHUNK", 8)
     _, documents, relevant, decided = supervised(NearestFilter(max_documents=cap), seed)
     for i in range(N_TOPICS):
         expected = plain.nearest(documents.tolist(), relevant[:, i].tolist(), cap)

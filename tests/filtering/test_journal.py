@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -220,6 +221,54 @@ def test_two_runs_at_once_are_refused(topics, tmp_path):
         pytest.raises(InvalidInputError, match="used by another run"),
     ):
         FilterRun(make(topics), tmp_path)
+
+
+def test_runs_need_no_posix_module(topics, documents, judge, whole, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", None)
+    decisions, files = whole
+    assert run_through(topics, documents, tmp_path / "run", judge) == decisions
+    assert everything(tmp_path / "run") == files
+
+
+def test_windows_locks_a_file_of_its_own(topics, tmp_path, monkeypatch):
+    locked = []
+
+    def locking(number, how, n_bytes):
+        if any(os.path.sameopenfile(number, other) for other in locked):
+            raise PermissionError("[WinError 33] locked")
+        locked.append(number)
+
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    msvcrt = SimpleNamespace(locking=locking, LK_NBLCK=2)
+    monkeypatch.setitem(sys.modules, "msvcrt", msvcrt)
+    with FilterRun(make(topics), tmp_path) as run:
+        assert (tmp_path / "lock").read_bytes() == b""
+        with pytest.raises(InvalidInputError, match="used by another run"):
+            FilterRun(make(topics), tmp_path)
+        assert list(run.process([Document("a", "some text")]))
+    locked.clear()
+    with FilterRun(make(topics), tmp_path) as run:
+        assert run.resumed == 1
+
+
+def test_commands_need_no_posix_module(tmp_path):
+    (tmp_path / "topics.json").write_text('[{"id": "gold", "title": "gold ore"}]')
+    (tmp_path / "documents.jsonl").write_text('{"id": "d1", "text": "gold ore again"}\n')
+    code = (
+        "import sys\n"
+        "sys.modules.update(fcntl=None, resource=None)\n"
+        "import samewise\n"
+        "from samewise.cli import main\n"
+        "sys.argv[0] = 'samewise'\n"
+        "main()\n"
+    )
+    given = ["--topics", "topics.json", "--documents", "documents.jsonl", "--state", "run"]
+    command = [sys.executable, "-c", code, "filter", *given]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[0])["document"] == "d1"
+    assert (tmp_path / "run" / "decisions.jsonl").exists()
 
 
 def test_a_batch_is_no_stream(topics):

@@ -22,7 +22,7 @@ from samewise.engine.progress import Progress
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable, restored, stored
 from samewise.supervision import Pairs, Triplets
-from samewise.supervision.streams import passes
+from samewise.supervision.containers import passes
 
 
 class Online:

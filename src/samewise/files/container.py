@@ -17,9 +17,8 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import import_module
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -57,21 +56,6 @@ class Content:
     kind: str
     arrays: dict[str, NDArray[Any]]
     params: dict[str, Any]
-
-    def refuse(self, reason: str) -> NoReturn:
-        """Raise a FileFormatError that names the file."""
-        _refuse(self.path, reason)
-
-    @contextmanager
-    def making(self, name: str) -> Iterator[None]:
-        """Make something of it: what is wrong with arrays or parameters is a FileFormatError."""
-        try:
-            yield
-        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise FileFormatError(
-                f"{self.path} holds arrays or parameters that do not make a {name}: "
-                f"{str(error).rstrip('.')}."
-            ) from error
 
 
 def write(
@@ -113,7 +97,7 @@ def write(
         digest.update(chunk)
     header = {
         "format": FORMAT,
-        "samewise": _version(),
+        "samewise": import_module("samewise").__version__,
         "kind": kind,
         "params": params,
         "arrays": _table(arrays),
@@ -134,7 +118,7 @@ def read(path: str | os.PathLike[str]) -> Content:
     shown = os.fspath(path)
     # Asked before opening: a pipe would block, and a device has no end.
     if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
-        _refuse(shown, "is not a regular file")
+        refuse(shown, "is not a regular file")
     with open(path, "rb") as file:
         header, payload = _read(file, shown)
     arrays = _arrays(header["arrays"], payload, shown)
@@ -190,14 +174,8 @@ def _encode(header: dict[str, Any], owner: str) -> bytes:
     return text
 
 
-def _version() -> str:
-    try:
-        return metadata.version("samewise")
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
-def _refuse(path: str | bytes, reason: str) -> NoReturn:
+def refuse(path: str | bytes, reason: str) -> NoReturn:
+    """Raise a FileFormatError that names the file."""
     raise FileFormatError(f"{path!s} {reason}.")
 
 
@@ -205,27 +183,27 @@ def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:
     size = os.fstat(file.fileno()).st_size
     magic = file.read(len(_MAGIC))
     if magic != _MAGIC[: len(magic)]:
-        _refuse(path, "is not a samewise file")
+        refuse(path, "is not a samewise file")
     prefix = file.read(_PREFIX.size)
     if len(prefix) < _PREFIX.size:
-        _refuse(path, "is truncated")
+        refuse(path, "is truncated")
     length, digest = _PREFIX.unpack(prefix)
     if length > _MAX_HEADER:
-        _refuse(path, f"is damaged: its header claims {length} bytes")
+        refuse(path, f"is damaged: its header claims {length} bytes")
     text = file.read(length)
     if len(text) < length:
-        _refuse(path, "is truncated")
+        refuse(path, "is truncated")
     if hashlib.sha256(text).digest() != digest:
-        _refuse(path, "is damaged: the checksum of its header does not match")
+        refuse(path, "is damaged: the checksum of its header does not match")
     header = _decode(text, path)
     rest = size - file.tell()
     if rest < header["payload_bytes"]:
-        _refuse(path, "is truncated")
+        refuse(path, "is truncated")
     if rest > header["payload_bytes"]:
-        _refuse(path, "has trailing bytes after the last array")
+        refuse(path, "has trailing bytes after the last array")
     payload = file.read(rest)
     if hashlib.sha256(payload).hexdigest() != header["payload_sha256"]:
-        _refuse(path, "is damaged: the checksum of its arrays does not match")
+        refuse(path, "is damaged: the checksum of its arrays does not match")
     return header, payload
 
 
@@ -235,12 +213,12 @@ def _decode(text: bytes, path: str) -> dict[str, Any]:
     except ValueError as error:
         raise FileFormatError(f"{path} has a header that is not plain JSON: {error}.") from error
     if not isinstance(header, dict):
-        _refuse(path, "has a header that is not a JSON object")
+        refuse(path, "has a header that is not a JSON object")
     version = header.get("format")
     if type(version) is not int or version < 1:
-        _refuse(path, "has a header without a format version")
+        refuse(path, "has a header without a format version")
     if version > FORMAT:
-        _refuse(path, f"has format {version}: written by a newer version; upgrade samewise")
+        refuse(path, f"has format {version}: written by a newer version; upgrade samewise")
     _check_fields(header, _HEADER, "header", path)
     return header
 
@@ -250,29 +228,29 @@ def _arrays(table: list[Any], payload: bytes, path: str) -> dict[str, NDArray[An
     offset = 0
     for entry in table:
         if not isinstance(entry, dict):
-            _refuse(path, "has an array entry that is not a JSON object")
+            refuse(path, "has an array entry that is not a JSON object")
         _check_fields(entry, _ARRAY, "array entry", path)
         if entry["name"] in arrays:
-            _refuse(path, f"lists the array {entry['name']!r} twice")
+            refuse(path, f"lists the array {entry['name']!r} twice")
         if entry["offset"] != offset:
-            _refuse(path, f"does not place the array {entry['name']!r} where it belongs")
+            refuse(path, f"does not place the array {entry['name']!r} where it belongs")
         arrays[entry["name"]], end = _array(entry, payload, path)
         offset = _next_offset(end)
     if offset != len(payload):
-        _refuse(path, "holds bytes that belong to no array")
+        refuse(path, "holds bytes that belong to no array")
     return arrays
 
 
 def _array(entry: dict[str, Any], payload: bytes, path: str) -> tuple[NDArray[Any], int]:
     name, shape, offset = entry["name"], entry["shape"], entry["offset"]
     if entry["dtype"] not in _DTYPES:
-        _refuse(path, f"holds an array of the type {entry['dtype']!r}, which is not allowed")
+        refuse(path, f"holds an array of the type {entry['dtype']!r}, which is not allowed")
     if len(shape) > 2 or any(type(n) is not int or not 0 <= n < _MAX_SIDE for n in shape):
-        _refuse(path, f"gives the array {name!r} an impossible shape")
+        refuse(path, f"gives the array {name!r} an impossible shape")
     dtype, size = np.dtype(_DTYPES[entry["dtype"]]), math.prod(shape)
     end = offset + size * dtype.itemsize
     if end > len(payload):
-        _refuse(path, f"gives the array {name!r} more bytes than there are")
+        refuse(path, f"gives the array {name!r} more bytes than there are")
     # A view of the bytes as they were read; only a big-endian machine needs a copy.
     flat: NDArray[Any] = np.frombuffer(memoryview(payload)[offset:end], dtype)
     return flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape), end
@@ -280,10 +258,10 @@ def _array(entry: dict[str, Any], payload: bytes, path: str) -> tuple[NDArray[An
 
 def _check_fields(entry: dict[str, Any], fields: dict[str, type], what: str, path: str) -> None:
     if entry.keys() != fields.keys():
-        _refuse(path, f"has unexpected or missing names in its {what}")
+        refuse(path, f"has unexpected or missing names in its {what}")
     for name, kind in fields.items():
         if type(entry[name]) is not kind:
-            _refuse(path, f"has a {name!r} of the wrong type in its {what}")
+            refuse(path, f"has a {name!r} of the wrong type in its {what}")
 
 
 def _no_constant(name: str) -> NoReturn:

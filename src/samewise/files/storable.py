@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from samewise.catalog import WHERE
-from samewise.exceptions import InvalidInputError
+from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files import container
 from samewise.files.state import Saved, State
 
@@ -117,14 +117,20 @@ def made(content: container.Content, *families: type, wanted: str = "object") ->
     """The object of a file that was read; `wanted` names the families in messages."""
     cls = _kind(content.kind)
     if cls is None:
-        content.refuse(f"holds an object of the unknown class {content.kind!r}")
+        container.refuse(content.path, f"holds an object of the unknown class {content.kind!r}")
     if not issubclass(cls, families or (Storable,)):
-        content.refuse(f"holds a {content.kind}, not a {wanted}; samewise.load reads it")
-    with content.making(content.kind):
-        saved = Saved(content.arrays, content.params)
+        what = f"holds a {content.kind}, not a {wanted}; samewise.load reads it"
+        container.refuse(content.path, what)
+    saved = Saved(content.arrays, content.params)
+    try:
         found = cls.restore(saved)
         saved.finish()
-        return found
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+        raise FileFormatError(
+            f"{content.path} holds arrays or parameters that do not make a {content.kind}: "
+            f"{str(error).rstrip('.')}."
+        ) from error
+    return found
 
 
 def _kind(name: Any) -> type[Storable] | None:

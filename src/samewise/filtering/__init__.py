@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from samewise.filtering.baseline_filters import NearestFilter, PAUMFilter, PerceptronFilter
-from samewise.filtering.batch_topic_filter import BatchTopicFilter
 from samewise.filtering.document_filter import Decision, Filter, Judge, load
 from samewise.filtering.documents import Document, Documents, Judgments
 from samewise.filtering.filter_report import FilterReport
 from samewise.filtering.filter_run import FilterRun, filter_stream
 from samewise.filtering.pola_filter import PolaFilter
+from samewise.filtering.supervised_filters import NearestFilter, PAUMFilter, PerceptronFilter
 from samewise.filtering.text_vectors import TextVectors
-from samewise.filtering.topic_filter import TopicFilter
+from samewise.filtering.topic_filters import BatchTopicFilter, TopicFilter
 from samewise.filtering.topics import Topic, read_topics
 
 __all__ = [

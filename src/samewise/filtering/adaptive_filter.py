@@ -19,8 +19,7 @@ from samewise.filtering.assigned_documents import (
 )
 from samewise.filtering.document_filter import Decision, Filter, Judge
 from samewise.filtering.document_similarity import check_metric, compare_by, teach
-from samewise.filtering.packed_state import keyed_state, restored_keyed
-from samewise.filtering.sparse_store import Rows
+from samewise.filtering.sparse_store import Rows, keyed_state, restored_keyed
 from samewise.kernels import sparse_rows
 from samewise.learners.online.online_learner import OnlineLearner
 
@@ -96,14 +95,9 @@ class AdaptiveFilter(Filter, storable=False):
         decisions: list[list[Decision]] = [[] for _ in ids]
         first, scores = self._first_met(items, S1)
         while (row := int(first.min())) < len(ids):
+            document = ids[row], raw.row(row), items[row : row + 1]
             arrivals = {
-                i: Arrival(
-                    ids[row],
-                    raw.row(row),
-                    items[row : row + 1],
-                    float(S1[row, i]),
-                    float(scores[i]),
-                )
+                i: Arrival(*document, float(S1[row, i]), float(scores[i]))
                 for i in np.flatnonzero(first == row).tolist()
             }
             made = {i: self._met(i, a) for i, a in arrivals.items() if (a.id, i) not in seeded}

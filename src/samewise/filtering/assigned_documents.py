@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from samewise.files.state import Saved, State
 from samewise.filtering.document_similarity import DocumentSimilarity
-from samewise.filtering.packed_state import packed, unpacked_names
-from samewise.filtering.sparse_store import Rows, stacked
+from samewise.filtering.sparse_store import Rows, packed, stacked, unpacked_names
 
 _NOBODY, _FORGOTTEN = -1, -2
 
@@ -99,9 +98,8 @@ class AssignedDocuments:
     ) -> None:
         """Compute all similarities anew, from unit vectors under other weights."""
         self.queries = comparison.queries(unit)
-        self.items = (
-            self.queries if comparison.queries is comparison.items else comparison.items(unit)
-        )
+        shared = comparison.queries is comparison.items
+        self.items = self.queries if shared else comparison.items(unit)
         if len(self.vocabulary):
             self.vocabulary[self.queries.indices] = 1
         self.s1 = self.items.dots(topic, work)

@@ -20,9 +20,8 @@ from samewise.files import container
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable, made, restored, stored
 from samewise.filtering.documents import Document
-from samewise.filtering.packed_state import packed, unpacked_names
 from samewise.filtering.recent_documents import RecentDocuments
-from samewise.filtering.sparse_store import Rows, as_rows, stacked
+from samewise.filtering.sparse_store import Rows, as_rows, packed, stacked, unpacked_names
 from samewise.filtering.text_vectors import GivenVectors, TextVectors
 from samewise.filtering.topics import Topic
 from samewise.forms import Form
@@ -187,10 +186,8 @@ class Filter(Storable, storable=False):
         list of Decision
             For the topics the document is assigned to, or asked about; empty if there are none.
         """
-        if isinstance(document, str | Document):
-            documents: Any = [document]
-        else:
-            documents = document if getattr(document, "ndim", 1) == 2 else np.atleast_2d(document)
+        one = isinstance(document, str | Document)
+        documents = [document] if one else _as_matrix(document)
         return self.observe_many(documents, None if id is None else [id], judge)[0]
 
     def observe_many(
@@ -396,19 +393,19 @@ def _named(topics: Any) -> tuple[tuple[str, ...], list[Any]]:
     return tuple(names), content
 
 
-def _vector(name: str, vector: Any) -> Rows:
-    if isinstance(vector, str):
-        raise InvalidInputError("Topics must be all texts or all vectors; they are mixed.")
-    rows = as_rows(
-        vector if getattr(vector, "ndim", 1) == 2 else np.atleast_2d(vector), name=f"topic {name!r}"
-    )
-    if len(rows) != 1 or not len(rows.indices):
-        raise InvalidInputError(f"The topic {name!r} must be one vector that is not zero.")
-    return rows
+def _as_matrix(vector: Any) -> Any:
+    """A vector as a matrix of one row; a matrix as it is."""
+    return vector if getattr(vector, "ndim", 1) == 2 else np.atleast_2d(vector)
 
 
 def _stacked_vectors(names: Sequence[str], content: Sequence[Any]) -> Rows:
-    rows = [_vector(name, vector) for name, vector in zip(names, content, strict=True)]
+    rows = []
+    for name, vector in zip(names, content, strict=True):
+        if isinstance(vector, str):
+            raise InvalidInputError("Topics must be all texts or all vectors; they are mixed.")
+        rows.append(as_rows(_as_matrix(vector), name=f"topic {name!r}"))
+        if len(rows[-1]) != 1 or not len(rows[-1].indices):
+            raise InvalidInputError(f"The topic {name!r} must be one vector that is not zero.")
     widths = sorted({row.n_features for row in rows})
     if len(widths) > 1:
         raise InvalidInputError(f"Topics must have the same features. Got {widths}.")

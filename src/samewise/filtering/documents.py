@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, TypeVar
 
 from samewise.exceptions import FileFormatError, InvalidInputError
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,12 @@ class Documents:
             The next document; None where standard input has no more for the moment.
         """
         if self.source == "-":
-            yield from self._lines(_standard_input(), "standard input")
+            yield from objects(_standard_input(), "standard input", self.skip, _document)
         elif os.path.isdir(self.source):
             yield from self._folder(Path(self.source))
         else:
             with _opened(self.source) as lines:
-                yield from self._lines(lines, self.source)
+                yield from objects(lines, self.source, self.skip, _document)
 
     def skip(self, sentence: str) -> None:
         """Report and count a document that cannot be used, or raise a FileFormatError.
@@ -110,13 +112,6 @@ class Documents:
         self.n_skipped += 1
         if self.report is not None:
             self.report(sentence)
-
-    def _lines(self, lines: IO[bytes] | Any, name: str) -> Iterator[Document | None]:
-        for where, entry in objects(lines, name, self.skip):
-            try:
-                yield _document(entry, where) if entry is not None else None
-            except FileFormatError as error:
-                self.skip(str(error))
 
     def _folder(self, folder: Path) -> Iterator[Document]:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -195,11 +190,8 @@ class Judgments:
         source = Documents(path, on_error, report)
         judge = cls()
         with _opened(source.source) as lines:
-            for where, entry in objects(lines, source.source, source.skip):
-                try:
-                    judge._add(entry or {}, where)
-                except FileFormatError as error:
-                    source.skip(str(error))
+            for _ in objects(lines, source.source, source.skip, judge._add):
+                pass
         return judge
 
     def _add(self, entry: dict[str, Any], where: str) -> None:
@@ -243,28 +235,36 @@ def _standard_input() -> Iterator[bytes | None]:
 
 
 def objects(
-    lines: Iterable[bytes | None], name: str, skip: Callable[[str], None]
-) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """The JSON objects of lines, with where they are; others are skipped, blank ones silently."""
+    lines: Iterable[bytes | None],
+    name: str,
+    skip: Callable[[str], None],
+    make: Callable[[dict[str, Any], str], _Made],
+) -> Iterator[_Made | None]:
+    """What `make` makes of the JSON object of each line, and of where it is; None while waiting.
+
+    Lines that are malformed are skipped, blank ones silently.
+    """
     number = 0
     for line in lines:
-        where = f"{name}:{number}"
         if line is None:
-            yield where, None
+            yield None
             continue
         number += 1
-        if not line.strip():
-            continue
-        where = f"{name}:{number}"
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            skip(f"{where} is not JSON ({error}).")
-            continue
-        if isinstance(entry, dict):
-            yield where, entry
-        else:
-            skip(f"{where} should be an object, not {type(entry).__name__}.")
+        if line.strip():
+            try:
+                yield make(_object(line, f"{name}:{number}"), f"{name}:{number}")
+            except FileFormatError as error:
+                skip(str(error))
+
+
+def _object(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{where} is not JSON ({error}).") from error
+    if not isinstance(entry, dict):
+        raise FileFormatError(f"{where} should be an object, not {type(entry).__name__}.")
+    return entry
 
 
 def _document(entry: dict[str, Any], where: str) -> Document:

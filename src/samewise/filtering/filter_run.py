@@ -12,12 +12,12 @@ from typing import Any, Self
 import numpy as np
 
 from samewise.exceptions import FileFormatError, InvalidInputError
-from samewise.filtering.batch_topic_filter import BatchTopicFilter
 from samewise.filtering.document_filter import Decision, Filter, Judge, load
 from samewise.filtering.documents import Document, Documents
 from samewise.filtering.journal import Journal, as_json
 from samewise.filtering.sparse_store import Rows
 from samewise.filtering.text_vectors import TextVectors
+from samewise.filtering.topic_filters import BatchTopicFilter
 
 
 class FilterRun:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class Journal:
         self.filter_path = directory / "filter"
         self._log = (directory / "decisions.jsonl").open("a+b")
         self._inputs: Any = None
-        _lock(self._log, directory)
+        self._lock = _locked(self._log, directory)
 
     def open(self, n_seen: int) -> tuple[list[str], list[dict[str, Any]]]:
         """Open the inputs since document n_seen; what they hold, and what was decided of it."""
@@ -83,7 +84,7 @@ class Journal:
 
     def close(self) -> None:
         """Close the files; the lock goes with them."""
-        for file in (self._inputs, self._log):
+        for file in (self._inputs, self._log, self._lock):
             if file is not None:
                 file.close()
 
@@ -131,16 +132,28 @@ def _whole_lines(file: Any) -> None:
     file.truncate(end)
 
 
-def _lock(file: Any, directory: Path) -> None:
-    """Keep other processes out, where the system can; the lock ends with the process."""
+def _locked(log: Any, directory: Path) -> Any:
+    """Keep other processes out, where the system can; the lock ends with the returned file."""
+    file = log
     try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if fcntl := _module("fcntl"):
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        elif msvcrt := _module("msvcrt"):
+            # Windows: what is locked cannot be read either, so it is a file of its own.
+            file = (directory / "lock").open("ab")
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        return file
     except OSError as error:
         file.close()
+        log.close()
         raise InvalidInputError(
             f"{directory} is used by another run; wait for it, or give another directory."
         ) from error
+
+
+def _module(name: str) -> Any:
+    """A module that only some systems have, or None."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None

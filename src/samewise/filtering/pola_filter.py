@@ -17,7 +17,7 @@ from samewise.exceptions import TooLargeError
 from samewise.files.state import Saved, State
 from samewise.filtering.filter_parameters import COUNT, parameter
 from samewise.filtering.sparse_store import Rows, stacked
-from samewise.filtering.supervised_filter import SupervisedFilter
+from samewise.filtering.supervised_filters import SupervisedFilter
 from samewise.kernels import sparse_rows
 from samewise.kernels.steps import Step
 from samewise.learners.online.pair_learner import LEAST_B

@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
-from samewise.filtering.packed_state import packed, unpacked_names
-from samewise.filtering.sparse_store import Rows, stacked
+from samewise.filtering.sparse_store import Rows, packed, stacked, unpacked_names
 
 _Block: TypeAlias = tuple[int, Sequence[str], Rows]
 

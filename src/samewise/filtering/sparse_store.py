@@ -1,8 +1,9 @@
-"""Sparse rows that are added, taken out and multiplied one at a time."""
+"""Sparse rows that are added, taken out and multiplied one at a time; rows and lists in files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from samewise.exceptions import InvalidInputError
+from samewise.files.container import parse
 from samewise.files.state import Saved, State
 from samewise.kernels import sparse_rows
 
@@ -100,11 +102,8 @@ class Rows:
 
     def state(self) -> State:
         """The three arrays and the number of features."""
-        arrays = {
-            "indptr": self.indptr,
-            "indices": self.indices.astype(np.int64),
-            "data": self.data,
-        }
+        indices = self.indices.astype(np.int64)
+        arrays = {"indptr": self.indptr, "indices": indices, "data": self.data}
         return State(arrays, {"n_features": self.n_features})
 
     @classmethod
@@ -155,3 +154,40 @@ def as_rows(X: Any, n_features: int | None = None, name: str = "documents") -> R
 def stacked(rows: Sequence[Rows], n_features: int) -> Rows:
     """Many rows after each other."""
     return Rows.empty(n_features).joined(*rows)
+
+
+def packed(values: Iterable[Any]) -> NDArray[np.uint8]:
+    """A list of JSON values as bytes: a long one would not fit into the header of a file."""
+    return np.frombuffer(json.dumps(list(values)).encode(), dtype=np.uint8)
+
+
+def _unpacked(saved: Saved, name: str) -> list[Any]:
+    """The list that was packed."""
+    try:
+        values = parse(saved.array(name, None, dtypes=["uint8"]).tobytes())
+    except ValueError as error:
+        raise InvalidInputError(f"{name} must be a list of values ({error}).") from error
+    saved.check(isinstance(values, list), f"{name} must be a list of values")
+    return values
+
+
+def unpacked_names(saved: Saved, name: str) -> list[str]:
+    """The list of texts that was packed."""
+    names = _unpacked(saved, name)
+    saved.check(all(isinstance(each, str) for each in names), f"{name} must be a list of texts")
+    return names
+
+
+def keyed_state(kept: Mapping[tuple[Any, Any], Rows], n_features: int) -> State:
+    """Single rows by their keys."""
+    state = State({"keys": packed(kept)})
+    return state.add("rows", stacked(list(kept.values()), n_features).state())
+
+
+def restored_keyed(saved: Saved, first: type, second: type) -> dict[tuple[Any, Any], Rows]:
+    """The rows that `keyed_state` describes, if the keys are pairs of these types."""
+    keys = _unpacked(saved, "keys")
+    right = all(isinstance(key, list) and list(map(type, key)) == [first, second] for key in keys)
+    saved.check(right, f"keys must be pairs of {first.__name__} and {second.__name__}")
+    rows = Rows.restore(saved.part("rows"), len(keys))
+    return {(key[0], key[1]): rows.row(k) for k, key in enumerate(keys)}

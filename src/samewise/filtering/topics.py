@@ -125,23 +125,17 @@ def read_topics(path: str | os.PathLike[str]) -> list[Topic]:
 
 def _from_xml(path: Path, data: bytes) -> Iterator[tuple[str, Topic]]:
     try:
-        found = _Tops(path).parse(data)
-    except expat.ExpatError as error:
-        if error.code != expat.errors.codes[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]:
-            raise _malformed(path, error) from error
-        # Several elements <top> after each other, without one around them.
         try:
+            found = _Tops(path).parse(data)
+        except expat.ExpatError as error:
+            if error.code != expat.errors.codes[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]:
+                raise
+            # Several elements <top> after each other, without one around them.
             found = _Tops(path).parse(_rooted(data))
-        except (expat.ExpatError, ValueError, LookupError) as again:
-            raise _malformed(path, again) from again
-    except (ValueError, LookupError) as error:
-        raise _malformed(path, error) from error
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        where = f"{path}:{error.lineno}" if isinstance(error, expat.ExpatError) else path
+        raise FileFormatError(f"{where} is not well-formed XML ({error}).") from error
     yield from found
-
-
-def _malformed(path: Path, error: Exception) -> FileFormatError:
-    where = f"{path}:{error.lineno}" if isinstance(error, expat.ExpatError) else str(path)
-    return FileFormatError(f"{where} is not well-formed XML ({error}).")
 
 
 def _rooted(data: bytes) -> bytes:
@@ -228,8 +222,11 @@ def _from_lines(path: Path, data: bytes) -> Iterator[tuple[str, Topic]]:
     def refuse(sentence: str) -> None:
         raise FileFormatError(sentence)
 
-    for where, entry in objects(data.removeprefix(BOM_UTF8).split(b"\n"), str(path), refuse):
-        yield where, _of_object(entry, where)
+    def topic(entry: Any, where: str) -> tuple[str, Topic]:
+        return where, _of_object(entry, where)
+
+    lines = data.removeprefix(BOM_UTF8).split(b"\n")
+    return filter(None, objects(lines, str(path), refuse, topic))
 
 
 def _of_object(entry: Any, where: str) -> Topic:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,18 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from samewise.exceptions import InvalidInputError
 
 _Floats = NDArray[np.float64]
-
-
-class _Weights(NamedTuple):
-    """What the scores depend on; see `filtering_scores`."""
-
-    alpha: float = 0.5
-    w1: float = 1.0
-    w2: float = 0.5
-    least: float = -0.5
-    c_miss: float = 10.0
-    c_false: float = 0.1
-    p_topic: float = 0.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,17 +110,16 @@ class FilteringTally:
         FilteringScores
             The scores of all documents counted so far.
         """
-        weights = _Weights(**options)
         counts = self.a, self.b, self.c, self.d
         known = self.a + self.c > 0
         rank = np.where(self._rank > 0, self._rank, np.inf)
-        each = {**_scores(counts, weights), "anticipation": 1 / rank}
+        each = {**_scores(counts, **options), "anticipation": 1 / rank}
         topics = {name: np.where(known, values, np.nan) for name, values in each.items()}
         macro = {
             name: float(np.mean(values[known])) if known.any() else np.nan
             for name, values in topics.items()
         }
-        together = _scores([np.array([counted.sum()]) for counted in counts], weights)
+        together = _scores([np.array([counted.sum()]) for counted in counts], **options)
         micro = {name: float(values[0]) for name, values in together.items()}
         return FilteringScores(self.n_documents, micro, macro, topics)
 
@@ -382,9 +369,15 @@ def detection_cost(
     return c_miss * miss * p_topic + c_false * false * (1 - p_topic)
 
 
-def _scores(counts: Sequence[_Floats], weights: _Weights) -> dict[str, _Floats]:
+def _scores(
+    counts: Sequence[_Floats],
+    alpha: float = 0.5,
+    w1: float = 1.0,
+    w2: float = 0.5,
+    least: float = -0.5,
+    **costs: float,
+) -> dict[str, _Floats]:
     a, b, c, d = counts
-    alpha, w1, w2, least, *costs = weights
     precision, recall = _ratio(a, a + b), _ratio(a, a + c)
     return {
         "precision": precision,
@@ -392,7 +385,7 @@ def _scores(counts: Sequence[_Floats], weights: _Weights) -> dict[str, _Floats]:
         "f": f_measure(precision, recall, alpha),
         "utility": linear_utility(a, b, w1, w2),
         "scaled_utility": scaled_utility(a, b, c, w1, w2, least),
-        "detection_cost": detection_cost(a, b, c, d, *costs),
+        "detection_cost": detection_cost(a, b, c, d, **costs),
         "balanced_error": (_ratio(c, a + c) + _ratio(b, b + d)) / 2,
     }
 

@@ -36,17 +36,6 @@ class Roc:
     auc: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Counts:
-    """Weights accepted at each threshold, and the totals."""
-
-    thresholds: _Floats
-    tp: _Floats
-    fp: _Floats
-    positives: float
-    negatives: float
-
-
 def roc(closeness: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Roc:
     """False- against true-accept rate over every threshold on closeness.
 
@@ -78,11 +67,10 @@ def roc(closeness: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = No
     >>> curve.auc
     0.75
     """
-    counts = _count(closeness, y, sample_weight)
-    fpr = counts.fp / counts.negatives
-    tpr = counts.tp / counts.positives
+    thresholds, tp, fp = _count(closeness, y, sample_weight)
+    fpr, tpr = fp / fp[-1], tp / tp[-1]
     auc = float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1]) / 2))
-    return Roc(fpr=fpr, tpr=tpr, thresholds=counts.thresholds, auc=auc)
+    return Roc(fpr=fpr, tpr=tpr, thresholds=thresholds, auc=auc)
 
 
 def choose_threshold(
@@ -128,8 +116,8 @@ def choose_threshold(
     >>> choose_threshold(closeness, y, "frr", rate=0.0)
     1.5
     """
-    counts = _count(closeness, y, sample_weight)
-    return float(counts.thresholds[np.argmax(_gain(counts, criterion, beta, rate))])
+    thresholds, tp, fp = _count(closeness, y, sample_weight)
+    return float(thresholds[np.argmax(_gain(tp, fp, criterion, beta, rate))])
 
 
 def verification_error(
@@ -203,46 +191,44 @@ def balanced_error(
     return float(np.mean(rates))
 
 
-def _gain(counts: _Counts, criterion: str, beta: float, rate: float) -> _Floats:
+def _gain(tp: _Floats, fp: _Floats, criterion: str, beta: float, rate: float) -> _Floats:
     """What the criterion wants as large as possible, at each threshold."""
     if not 0 <= rate <= 1:
         raise InvalidInputError(f"rate must be in [0, 1]. Got {rate} instead.")
     if not 0 < beta < np.inf:
         raise InvalidInputError(f"beta must be a positive number. Got {beta} instead.")
-    tp, fp = counts.tp, counts.fp
-    fn, tn = counts.positives - tp, counts.negatives - fp
+    fn, tn = tp[-1] - tp, fp[-1] - fp
     match criterion:
         case "accuracy":
             return tp + tn
         case "balanced_accuracy":
-            return tp / counts.positives + tn / counts.negatives
+            return tp / tp[-1] + tn / fp[-1]
         case "f_beta":
             return (1 + beta**2) * tp / ((1 + beta**2) * tp + beta**2 * fn + fp)
         case "far":
-            return np.where(fp / counts.negatives <= rate, tp, -np.inf)
+            return np.where(fp / fp[-1] <= rate, tp, -np.inf)
         case "frr":
-            return np.where(fn / counts.positives <= rate, tn, -np.inf)
+            return np.where(fn / tp[-1] <= rate, tn, -np.inf)
     raise InvalidInputError(
         "criterion must be 'accuracy', 'balanced_accuracy', 'f_beta', 'far' or 'frr'. "
         f"Got {criterion!r} instead."
     )
 
 
-def _count(closeness: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> _Counts:
+def _count(
+    closeness: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[_Floats, _Floats, _Floats]:
+    """Thresholds, and the weights of similar and of dissimilar pairs accepted at each.
+
+    The totals are the last sums themselves, so that accepting all leaves no rounding behind.
+    """
     c, signs, weights = _checked(closeness, y, sample_weight)
     _require_both(signs, weights)
     values, group = np.unique(-c, return_inverse=True)
     values = -values
     tp = np.cumsum(np.bincount(group, weights * (signs > 0)))
     fp = np.cumsum(np.bincount(group, weights * (signs < 0)))
-    # The totals are the last sums themselves, so that accepting all leaves no rounding behind.
-    return _Counts(
-        thresholds=_between(values),
-        tp=np.concatenate([[0.0], tp]),
-        fp=np.concatenate([[0.0], fp]),
-        positives=float(tp[-1]),
-        negatives=float(fp[-1]),
-    )
+    return _between(values), np.concatenate([[0.0], tp]), np.concatenate([[0.0], fp])
 
 
 def _between(values: _Floats) -> _Floats:

@@ -9,7 +9,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.search.distance_search import BLOCK_BYTES, DistanceSearch, embedding
 from samewise.search.grouped_search import GroupedSearch
-from samewise.search.row_checks import checked_rows
+from samewise.supervision.supervision_checks import checked_rows
 
 
 class ClassIndex:

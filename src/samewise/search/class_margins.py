@@ -12,7 +12,8 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, Mahalanobis
 from samewise.search.distance_search import BLOCK_BYTES
 from samewise.search.hits import hits_and_misses
-from samewise.search.row_checks import checked_rows
+from samewise.supervision.labeled_rows import labeled_rows
+from samewise.supervision.supervision_checks import checked_rows
 
 
 def margins(
@@ -62,7 +63,9 @@ def margins(
     if n_neighbors < 1:
         raise InvalidInputError(f"n_neighbors must be at least 1. Got {n_neighbors} instead.")
     X = checked_rows(X, None if form is None else form.n_features_in, "X")
-    labels = _numbered(y, X.shape[0])
+    classes, labels = np.unique(labeled_rows(X, y)[1], return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInputError("Margins need labels of at least two classes. Got one class.")
     form = Mahalanobis.identity(X.shape[1]) if form is None else form
     under = form if base is None else base
 
@@ -78,16 +81,3 @@ def margins(
         counted[both] += 1
     total[counted == 0] = np.nan
     return total
-
-
-def _numbered(y: ArrayLike, n: int) -> NDArray[np.intp]:
-    """Class numbers of the labels."""
-    labels = np.asarray(y)
-    if labels.shape != (n,):
-        raise InvalidInputError(
-            f"y must have one label for each of the {n} rows of X. Got shape {labels.shape}."
-        )
-    classes, numbers = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise InvalidInputError("Margins need labels of at least two classes. Got one class.")
-    return numbers

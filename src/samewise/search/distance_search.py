@@ -19,6 +19,7 @@ from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.kernels.neighbors import at_least, first_k_per_row, kth_bound
+from samewise.kernels.pairwise import squared_norms
 
 Route = Literal["auto", "tree", "blocked"]
 
@@ -63,12 +64,10 @@ class DistanceSearch:
         Q = self._alike(Q)
         squared = np.empty((Q.shape[0], k))
         indices = np.empty((Q.shape[0], k), dtype=np.intp)
-        everyone = np.arange(Q.shape[0])
+        rows = np.arange(Q.shape[0])
         if self.route == "tree":
-            unsure = self._by_tree(Q, k, exclude_self, squared, indices)
-            self._by_blocks(Q, k, exclude_self, everyone[unsure], squared, indices)
-        else:
-            self._by_blocks(Q, k, exclude_self, everyone, squared, indices)
+            rows = rows[self._by_tree(Q, k, exclude_self, squared, indices)]
+        self._by_blocks(Q, k, exclude_self, rows, squared, indices)
         return squared, indices
 
     def _alike(self, Q: Matrix) -> Matrix:
@@ -124,10 +123,10 @@ class DistanceSearch:
     def _prepared(self) -> tuple[Array | None, Matrix, Array]:
         """A shift toward the origin, the shifted rows x, and ‖x‖²; sparse rows stay in place."""
         if sp.issparse(self.X):
-            return None, self.X, _row_squares(self.X)
+            return None, self.X, squared_norms(self.X)
         shift = self.X.mean(axis=0)
         Xc = self.X - shift
-        x_squared = _row_squares(Xc)
+        x_squared = squared_norms(Xc)
         Xc *= 2
         return shift, np.column_stack([Xc, -x_squared]), x_squared
 
@@ -144,7 +143,7 @@ class DistanceSearch:
         # A sum of s products is off by at most s·eps/2 times the sum of their sizes, here twice
         # (q·x and ‖x‖²); the extra terms cover the shift and the addition, and the smallest number
         # stands for what underflows.
-        sizes = np.sqrt(_row_squares(Q).astype(np.float64)) + np.sqrt(x_squared.max())
+        sizes = np.sqrt(squared_norms(Q).astype(np.float64)) + np.sqrt(x_squared.max())
         limits = np.finfo(self.X.dtype)
         return values, (terms + 8) * (limits.eps * sizes**2 + limits.tiny)
 
@@ -185,18 +184,11 @@ def _check_magnitude(X: Matrix, name: str) -> None:
         )
 
 
-def _row_squares(X: Matrix) -> Array:
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    squares: Array = np.einsum("ij,ij->i", X, X)
-    return squares
-
-
 def _squared_distances(Q: Matrix, X: Matrix, rows: Indices, columns: Indices) -> Array:
     """‖Q[rows] − X[columns]‖² pair by pair, in float64, by explicit differences."""
     out = np.empty(rows.size)
     width = Q.nnz // Q.shape[0] + 1 if sp.issparse(Q) else Q.shape[1]
     for at in _row_blocks(np.arange(rows.size), 8 * max(1, width)):
         v = Q[rows[at]].astype(np.float64) - X[columns[at]]
-        out[at] = _row_squares(v)
+        out[at] = squared_norms(v)
     return out

@@ -10,7 +10,7 @@ from samewise.forms import Form
 from samewise.kernels.neighbors import top_k
 from samewise.search.distance_search import BLOCK_BYTES, DistanceSearch, Route, embedding
 from samewise.search.grouped_search import GroupedSearch
-from samewise.search.row_checks import checked_rows
+from samewise.supervision.supervision_checks import checked_rows
 
 
 class Index:

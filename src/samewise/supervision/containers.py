@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,6 +47,9 @@ class _RowNumbers:
     def shape(self) -> tuple[int, int]:
         """Their number and that of their members: lets scikit-learn split them."""
         return len(self), len(self._members)
+
+
+Examples = TypeVar("Examples", bound=_RowNumbers)
 
 
 class Pairs(_RowNumbers):
@@ -478,3 +482,11 @@ def _stacked(arrays: Any, members: int, name: str) -> Matrix:
             f"{arrays.shape}."
         )
     return checked_matrix(arrays.reshape(-1, arrays.shape[2]), name)
+
+
+def passes(
+    examples: Examples, n_passes: int, shuffle: bool, rng: np.random.RandomState
+) -> Iterator[Examples]:
+    """The examples, as often as asked, each time in their own order or in a new random one."""
+    for _ in range(n_passes):
+        yield examples[rng.permutation(len(examples))] if shuffle else examples

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array
 
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.supervision.supervision_checks import checked_rows
 
 
 def labeled_rows(
@@ -33,10 +33,7 @@ def labeled_rows(
     y : array of shape (n,)
         The labels.
     """
-    try:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=names[0])
-    except ValueError as error:
-        raise InvalidInputError(str(error)) from error
+    X = checked_rows(X, None, names[0])
     labels = np.asarray(y)
     if labels.shape != (X.shape[0],):
         raise InvalidInputError(

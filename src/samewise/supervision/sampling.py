@@ -26,15 +26,10 @@ an hour of learning where there are many examples of many features."""
 def coded(
     X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None, merge: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.float64] | None, Indices | None]:
-    """Class numbers, weights, and the order to sample along; `merge` takes duplicates as one."""
-    codes, weights = class_codes(X, y, sample_weight)
-    return merge_duplicates(X, codes, weights) if merge else (codes, weights, None)
+    """Class numbers, weights, and the order to sample along; `merge` takes duplicates as one.
 
-
-def class_codes(
-    X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
-    """Labels as numbers 0, 1, …; −1 for examples of weight 0, which are never sampled."""
+    The numbers are 0, 1, …, and −1 for examples of weight 0, which are never sampled.
+    """
     y = np.asarray(column_or_1d(np.asarray(y), warn=True))
     kind = type_of_target(y, input_name="y")
     if kind not in ("binary", "multiclass"):
@@ -57,7 +52,7 @@ def class_codes(
             "Learning what is similar needs examples of at least two classes. Got one class"
             f" ({len(y)} examples; n_samples = {len(y)})."
         )
-    return codes, weights
+    return merge_duplicates(X, codes, weights) if merge else (codes, weights, None)
 
 
 def merge_duplicates(
@@ -118,15 +113,23 @@ def pair_weights(
 
 
 class _Classes:
-    """The members of each class, one after the other, each class in the given order of rows."""
+    """The members of each class, one after the other, each class in the given order of rows.
 
-    def __init__(self, codes: NDArray[np.intp], order: Indices | None = None) -> None:
+    A class must have two members; `what` is made of them, for the message.
+    """
+
+    def __init__(self, codes: NDArray[np.intp], order: Indices | None, what: str) -> None:
         order = np.arange(len(codes)) if order is None else order
         order = order[codes[order] >= 0]
         self.members = order[np.argsort(codes[order], kind="stable")]
         sizes = np.bincount(codes[codes >= 0])
         self.size = sizes[sizes > 0].astype(np.int64)
         self.start = np.cumsum(self.size) - self.size
+        if self.size.max() < 2:
+            raise InvalidInputError(
+                f"{what} need a class with at least two examples. Got {len(self.size)} classes of "
+                f"one example each; n_samples={len(self.members)}."
+            )
 
     @property
     def n_similar(self) -> int:
@@ -179,24 +182,20 @@ def draw_pairs(
     _check_count(n_pairs, "n_pairs")
     if strategy == "nearest":
         left, right = nearest_pairs(X, codes, n_neighbors, form)
-        chosen = _chosen_pairs(rng, left, order, n_pairs)
+        chosen = np.arange(len(left))
+        if order is not None:
+            chosen = np.argsort(np.argsort(order)[left], kind="stable")
+        if n_pairs is not None and n_pairs < len(left):
+            chosen = chosen[np.sort(rng.choice(len(left), n_pairs, replace=False))]
         return left[chosen], right[chosen]
     if strategy not in ("balanced", "random"):
         raise InvalidInputError(
             "The strategy must be 'balanced', 'random' or 'nearest'. Got " + repr(strategy) + "."
         )
-    classes = _Classes(codes, order)
-    if classes.n_similar == 0:
-        raise InvalidInputError(
-            "Similar pairs need a class with at least two examples. Got "
-            f"{len(classes.size)} classes of one example each; n_samples={len(classes.members)}."
-        )
+    classes = _Classes(codes, order, "Similar pairs")
     asked = n_pairs is not None
     n_pairs = _default_count(len(classes.members)) if n_pairs is None else n_pairs
-    if strategy == "random":
-        counts = _split_at_random(rng, n_pairs, classes)
-    else:
-        counts = _split_evenly(n_pairs, classes)
+    counts = _split(rng, strategy, n_pairs, classes.n_similar, classes.n_dissimilar)
     if asked and sum(counts) < n_pairs:
         warnings.warn(
             f"{n_pairs} pairs were asked for, but only {sum(counts)} could be sampled without "
@@ -205,18 +204,6 @@ def draw_pairs(
             stacklevel=3,
         )
     return _mixed_pairs(rng, classes, *counts)
-
-
-def _chosen_pairs(
-    rng: np.random.RandomState, left: Indices, order: Indices | None, n_pairs: int | None
-) -> Indices:
-    """Which pairs are kept, in the given order of their first members."""
-    chosen = np.arange(len(left))
-    if order is not None:
-        chosen = np.argsort(np.argsort(order)[left], kind="stable")
-    if n_pairs is not None and n_pairs < len(left):
-        chosen = chosen[np.sort(rng.choice(len(left), n_pairs, replace=False))]
-    return chosen
 
 
 def _mixed_pairs(
@@ -244,26 +231,22 @@ def distinct(rng: np.random.RandomState, total: int, count: int) -> NDArray[np.i
     return rng.permutation(drawn)[:count]
 
 
-def _split_evenly(n_pairs: int, classes: _Classes) -> tuple[int, int]:
-    similar = min((n_pairs + 1) // 2, classes.n_similar)
-    dissimilar = min(n_pairs - similar, classes.n_dissimilar)
-    return min(n_pairs - dissimilar, classes.n_similar), dissimilar
-
-
-def _split_at_random(
-    rng: np.random.RandomState, n_pairs: int, classes: _Classes
+def _split(
+    rng: np.random.RandomState, strategy: str, n_pairs: int, good: int, bad: int
 ) -> tuple[int, int]:
-    n_pairs = min(n_pairs, classes.n_similar + classes.n_dissimilar)
-    similar = _hypergeometric(rng, classes.n_similar, classes.n_dissimilar, n_pairs)
-    return similar, n_pairs - similar
-
-
-def _hypergeometric(rng: np.random.RandomState, good: int, bad: int, drawn: int) -> int:
-    """How many of `drawn` are good; NumPy's own generator stops at 10⁹ items."""
+    """How many of the pairs are similar and dissimilar, where there are `good` and `bad` ones."""
+    if strategy == "balanced":
+        similar = min((n_pairs + 1) // 2, good)
+        dissimilar = min(n_pairs - similar, bad)
+        return min(n_pairs - dissimilar, good), dissimilar
+    n_pairs = min(n_pairs, good + bad)
     if good + bad < 10**9:
-        return int(rng.hypergeometric(good, bad, drawn))
-    # With so many pairs, sampling with and without replacement makes no difference.
-    return int(min(rng.binomial(drawn, good / (good + bad)), good))
+        similar = int(rng.hypergeometric(good, bad, n_pairs))
+    else:
+        # NumPy's own generator stops here. With so many pairs, sampling with and without
+        # replacement makes no difference.
+        similar = int(min(rng.binomial(n_pairs, good / (good + bad)), good))
+    return similar, n_pairs - similar
 
 
 def nearest_pairs(
@@ -300,14 +283,9 @@ def draw_triplets(
     """Anchor uniform, positive uniform in its class, negative uniform outside it."""
     rng = check_random_state(random_state)
     _check_count(n_triplets, "n_triplets")
-    classes = _Classes(codes, order)
+    classes = _Classes(codes, order, "Triplets")
     n = len(classes.members)
     place = np.flatnonzero(np.repeat(classes.size, classes.size) > 1)
-    if len(place) == 0:
-        raise InvalidInputError(
-            "Triplets need a class with at least two examples. Got "
-            f"{len(classes.size)} classes of one example each; n_samples={n}."
-        )
     n_triplets = _default_count(n) if n_triplets is None else n_triplets
     anchor = place[rng.randint(0, len(place), n_triplets)]
     group = np.repeat(np.arange(len(classes.size)), classes.size)[anchor]

@@ -16,18 +16,26 @@ LARGEST = {np.dtype(np.float64): 1e70, np.dtype(np.float32): 1e15}
 """Beyond this a step would need ‖v‖⁴ or a product that the type cannot hold."""
 
 
-def checked_matrix(X: Any, name: str = "X") -> Matrix:
-    """X as a finite 2-D float array or CSR matrix; float32 and float64 pass uncopied."""
+def checked_rows(X: Any, n_features: int | None, name: str, least: int = 1) -> Matrix:
+    """X as finite float rows, dense or CSR: at least so many, with the wanted features."""
+    floats = [np.float64, np.float32]
     try:
         X = check_array(
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            input_name=name,
-            ensure_min_samples=0,
+            X, accept_sparse="csr", dtype=floats, input_name=name, ensure_min_samples=least
         )
     except ValueError as error:
         raise InvalidInputError(str(error)) from error
+    if n_features is not None and X.shape[1] != n_features:
+        raise InvalidInputError(
+            f"{name} has {X.shape[1]} features, but {n_features} are expected here; "
+            "pass rows with the features the index and its form were made for."
+        )
+    return X
+
+
+def checked_matrix(X: Any, name: str = "X") -> Matrix:
+    """X as a finite 2-D float array or CSR matrix; float32 and float64 pass uncopied."""
+    X = checked_rows(X, None, name, least=0)
     values = X.data if sp.issparse(X) else X
     largest = max(values.max(initial=0.0), -values.min(initial=0.0))
     if largest > LARGEST[X.dtype]:
