@@ -15,7 +15,6 @@ from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.filtering.document_filter import Decision, Filter, Judge, load
 from samewise.filtering.documents import Document, Documents
 from samewise.filtering.journal import Journal, as_json
-from samewise.filtering.sparse_store import Rows
 from samewise.filtering.text_vectors import TextVectors
 from samewise.filtering.topic_filters import BatchTopicFilter
 
@@ -370,9 +369,10 @@ def _check_same(given: Filter, kept: Filter, path: Path) -> None:
     same_vectors = type(ours) is type(theirs) and (
         not isinstance(ours, TextVectors) or ours.get_params() == theirs.get_params()
     )
+    same_rows = map(np.array_equal, given._topics.parts, kept._topics.parts)
     if type(given) is not type(kept):
         differing = ["class"]
-    elif given.topics_ != kept.topics_ or not _same_rows(given._topics, kept._topics):
+    elif given.topics_ != kept.topics_ or not all(same_rows):
         differing.append("topics")
     elif not same_vectors:
         differing.append("vectorizer")
@@ -381,7 +381,3 @@ def _check_same(given: Filter, kept: Filter, path: Path) -> None:
             f"{path} holds a run with another {' and another '.join(differing)}. Go on with the "
             "same, or start in another directory."
         )
-
-
-def _same_rows(one: Rows, other: Rows) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one.parts, other.parts, strict=True))
