@@ -13,7 +13,7 @@ from samewise.decide import KNNClassifier
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.plots._axes import CENTERED, axes_for, check_count
-from samewise.supervision.labeled_rows import labeled_rows
+from samewise.supervision.supervision_checks import labeled_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, MultiMetric
 from samewise.plots._axes import CENTERED, COLORS, MARKERS, axes_for, form_for
-from samewise.supervision.labeled_rows import labeled_rows
+from samewise.supervision.supervision_checks import labeled_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,7 +24,7 @@ from samewise.protocols.row_splits import held_rows
 from samewise.protocols.scaling import chosen_scaling
 from samewise.protocols.trials import make_learner
 from samewise.scores import s_test
-from samewise.supervision.labeled_rows import labeled_rows
+from samewise.supervision.supervision_checks import labeled_rows
 
 Watch = Callable[[str], object]
 """Called with a line of text about what is done."""

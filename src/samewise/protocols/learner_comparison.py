@@ -21,7 +21,7 @@ from samewise.protocols.row_splits import held_rows
 from samewise.protocols.scaling import standardization
 from samewise.protocols.trials import Trial, make_learner, try_learner
 from samewise.scores import SignTest, s_test
-from samewise.supervision.labeled_rows import labeled_rows
+from samewise.supervision.supervision_checks import labeled_rows
 
 BASELINES = ("euclidean", "cosine")
 """What every learner is compared with."""

@@ -16,7 +16,7 @@ from samewise.learners import Cosine
 from samewise.model import Model
 from samewise.protocols.measuring import Gain, Measured, gain, measure
 from samewise.protocols.row_splits import hold_out
-from samewise.supervision.labeled_rows import labeled_rows
+from samewise.supervision.supervision_checks import labeled_rows
 
 _PART = 0.3
 

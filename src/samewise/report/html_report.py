@@ -26,7 +26,7 @@ from samewise.report.page import Section, page, paragraph
 from samewise.report.provenance import provenance, version
 from samewise.report.report_options import ReportOptions
 from samewise.report.results import results, tiles, what_was_learned
-from samewise.supervision.labeled_rows import labeled_rows
+from samewise.supervision.supervision_checks import labeled_rows
 
 _BASELINES = {"Euclidean": Euclidean, "cosine": Cosine}
 """What everything that was learned is compared with."""

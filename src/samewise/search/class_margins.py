@@ -12,8 +12,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, Mahalanobis
 from samewise.search.distance_search import BLOCK_BYTES
 from samewise.search.hits import hits_and_misses
-from samewise.supervision.labeled_rows import labeled_rows
-from samewise.supervision.supervision_checks import checked_rows
+from samewise.supervision.supervision_checks import checked_rows, labeled_rows
 
 
 def margins(
