@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -29,14 +30,11 @@ LEAST = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
 """Directions with a smaller part of the largest eigenvalue are left out, by the type of input."""
 
 
+@dataclass(eq=False, repr=False)
 class KernelBasis(MapLearner, storable=False):
     """A learner in the coordinates that kernel PCA of the landmarks gives the points."""
 
-    kernel: str | Callable[..., float]
-    kernel_params: Mapping[str, Any] | None
-    n_landmarks: int | None
-    n_directions: int | None
-    metric_: KernelMahalanobis
+    metric_: KernelMahalanobis = field(init=False)
 
     _learned: ClassVar[dict[str, Attribute]] = {
         "metric_": FormOf((KernelMahalanobis,)),
@@ -49,6 +47,12 @@ class KernelBasis(MapLearner, storable=False):
         "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
         "n_directions": [COUNT, None],
     }
+
+    kernel: str | Callable[..., float] = "rbf"
+    kernel_params: Mapping[str, Any] | None = None
+    _: KW_ONLY
+    n_landmarks: int | None = None
+    n_directions: int | None = None
 
     @property
     def _precomputed(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,15 +30,8 @@ RIDGE = 1e-3
 """What a covariance that is singular gets on its diagonal, relative to the mean variance."""
 
 
-class Batch(Learner, storable=False):
-    """A form learned from all examples at once; a subclass has the `fit`."""
-
-    max_iter: int
-    tol: float
-    warm_start: bool
-    verbose: int | bool
-    callback: Callback
-    n_iter_: int
+class FromLabels(Learner, storable=False):
+    """A learner that takes labeled examples, and says so where it gets pairs."""
 
     def _examples(self, X: Any, y: Any, reset: bool = True) -> tuple[Matrix, NDArray[Any]]:
         """Labeled examples, checked as scikit-learn does."""
@@ -47,6 +41,20 @@ class Batch(Learner, storable=False):
                 "y. Got pairs; use a learner of pairs, such as ITML or MMC."
             )
         return super()._examples(X, y, reset)
+
+
+@dataclass(eq=False, repr=False)
+class Batch(FromLabels, storable=False):
+    """A form learned from all examples at once; a subclass has the `fit`."""
+
+    n_iter_: int = field(init=False)
+
+    _: KW_ONLY
+    max_iter: int = 500
+    tol: float = 1e-3
+    warm_start: bool = False
+    verbose: int | bool = False
+    callback: Callback = None
 
     def _dense_examples(self, X: Any, y: Any) -> tuple[Array, Indices]:
         """Labeled examples as dense rows, and the number of each one's class in `classes_`."""

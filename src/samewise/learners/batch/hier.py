@@ -18,13 +18,13 @@ from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import PosteriorSimilarity
 from samewise.learners.attributes import Attribute, Count, FormOf, Labels
-from samewise.learners.batch.batch_learner import Batch
+from samewise.learners.batch.batch_learner import FromLabels
 from samewise.learners.constraints import POSITIVE
 from samewise.learners.neighbors.class_checks import numbered
 
 
 @dataclass(eq=False, repr=False)
-class HIER(Batch):
+class HIER(FromLabels):
     """Hierarchical semantic indexing: rows are similar if their classes are near in a hierarchy.
 
     The similarity of x and x' is the expected similarity of their classes,

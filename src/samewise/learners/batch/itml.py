@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -58,16 +57,6 @@ class ITML(BatchLearner):
     gamma : float, default=1.0
         Cost γ of slack, multiplied by the weight of a pair where pairs have weights. The larger it
         is, the more iterations it takes.
-    prior : {"identity", "covariance"}, array of shape (d, d) or Mahalanobis, default="identity"
-        A₀: the Euclidean distance, the inverse of the covariance, or a positive definite matrix.
-        A singular covariance gets a ridge, with a warning.
-    bounds : pair of floats, default=None
-        Bounds (u, l) on squared distances. By default the 5th and the 95th percentile of the
-        squared distances vᵀA₀v between the rows that occur in the pairs (a thousand different ones,
-        if there are more).
-    n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20c² for c classes, as in the
-        paper.
     max_iter : int, default=1000
         Maximum number of iterations. An iteration is a cycle through all pairs.
     tol : float, default=1e-3
@@ -81,6 +70,16 @@ class ITML(BatchLearner):
     callback : callable, default=None
         Called after each iteration with a dict; if it returns a true value, learning stops. The
         dict has "iteration", the fields of `history_`, and "components", the present L.
+    prior : {"identity", "covariance"}, array of shape (d, d) or Mahalanobis, default="identity"
+        A₀: the Euclidean distance, the inverse of the covariance, or a positive definite matrix.
+        A singular covariance gets a ridge, with a warning.
+    bounds : pair of floats, default=None
+        Bounds (u, l) on squared distances. By default the 5th and the 95th percentile of the
+        squared distances vᵀA₀v between the rows that occur in the pairs (a thousand different ones,
+        if there are more).
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default 20c² for c classes, as in the
+        paper.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
 
@@ -158,10 +157,6 @@ class ITML(BatchLearner):
     bounds: tuple[float, float] | None = None
     n_pairs: int | None = None
     max_iter: int = 1000
-    tol: float = 1e-3
-    warm_start: bool = False
-    verbose: int | bool = False
-    callback: Callable[[dict[str, Any]], object] | None = None
     random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -41,9 +40,6 @@ class MCML(BatchLearner):
 
     Parameters
     ----------
-    init : {"auto", "identity"} or array of shape (any, n_features), default="auto"
-        Where to start. Principal or discriminant directions or a map between the two, whichever has
-        the least loss on a sample, scaled; L = I; or a given L. All lead to the same minimum.
     max_iter : int, default=500
         Maximum number of iterations.
     tol : float, default=1e-3
@@ -55,6 +51,9 @@ class MCML(BatchLearner):
     callback : callable, default=None
         Called after each iteration with a dict; if it returns a true value, learning stops. The
         dict has "iteration", the fields of `history_`, and "components", the present L.
+    init : {"auto", "identity"} or array of shape (any, n_features), default="auto"
+        Where to start. Principal or discriminant directions or a map between the two, whichever has
+        the least loss on a sample, scaled; L = I; or a given L. All lead to the same minimum.
 
     Attributes
     ----------
@@ -122,11 +121,6 @@ class MCML(BatchLearner):
 
     _: KW_ONLY
     init: str | ArrayLike = "auto"
-    max_iter: int = 500
-    tol: float = 1e-3
-    warm_start: bool = False
-    verbose: int | bool = False
-    callback: Callable[[dict[str, Any]], object] | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

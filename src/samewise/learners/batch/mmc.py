@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -52,9 +51,6 @@ class MMC(BatchLearner):
     structure : {"full", "diagonal"}, default="full"
         Kind of matrix to learn; "diagonal" is one weight for each feature. It is learned by
         Newton's method.
-    n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20 per example, and at most
-        100 000.
     max_iter : int, default=500
         Maximum number of iterations.
     tol : float, default=1e-3
@@ -67,6 +63,9 @@ class MMC(BatchLearner):
     callback : callable, default=None
         Called after each iteration with a dict; if it returns a true value, learning stops. The
         dict has "iteration", the fields of `history_`, and "components", the present L.
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default 20 per example, and at most
+        100 000.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
 
@@ -134,11 +133,6 @@ class MMC(BatchLearner):
     structure: str = "full"
     _: KW_ONLY
     n_pairs: int | None = None
-    max_iter: int = 500
-    tol: float = 1e-3
-    warm_start: bool = False
-    verbose: int | bool = False
-    callback: Callable[[dict[str, Any]], object] | None = None
     random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -75,22 +75,11 @@ class NCA(BatchLearner):
     ----------
     n_components : int, default=None
         Number of rows of L. By default as many as features.
-    init : {"auto", "identity", "pca"} or array of shape (n_components, n_features), default="auto"
-        Where to start. Principal or discriminant directions or a map between the two, whichever has
-        the least loss on a sample; L = I; the leading principal directions; or a given L. Only
-        "auto" chooses the scale, see below.
-    n_init : int from 1 to 3, default=2
-        How many of the starts of "auto", the best first, are followed to the end. The map with the
-        least loss is kept; with a validation_fraction, the one with the least held-out error.
     max_iter : int, default=200
         Maximum number of iterations. They are counted from each start.
     tol : float, default=1e-5
         Tolerance of the stopping rule. A run stops when two iterations in a row lower the loss by
         no more than tol·max(loss, 1).
-    validation_fraction : float in (0, 1), default=None
-        Part of the examples to hold out for early stopping. Of each class this part is held out.
-        Its 3-NN error is computed every fifth iteration; learning stops after three evaluations
-        without improvement, and the best map is kept.
     warm_start : bool, default=False
         Whether to start from the result of the previous `fit`. It starts from `components_`.
     verbose : bool or int, default=False
@@ -99,6 +88,17 @@ class NCA(BatchLearner):
         Called after each iteration with a dict; if it returns a true value, learning stops. The
         dict has "iteration", counted from each start, the fields of `history_`, and "components",
         the present L.
+    init : {"auto", "identity", "pca"} or array of shape (n_components, n_features), default="auto"
+        Where to start. Principal or discriminant directions or a map between the two, whichever has
+        the least loss on a sample; L = I; the leading principal directions; or a given L. Only
+        "auto" chooses the scale, see below.
+    n_init : int from 1 to 3, default=2
+        How many of the starts of "auto", the best first, are followed to the end. The map with the
+        least loss is kept; with a validation_fraction, the one with the least held-out error.
+    validation_fraction : float in (0, 1), default=None
+        Part of the examples to hold out for early stopping. Of each class this part is held out.
+        Its 3-NN error is computed every fifth iteration; learning stops after three evaluations
+        without improvement, and the best map is kept.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
 
@@ -179,9 +179,6 @@ class NCA(BatchLearner):
     max_iter: int = 200
     tol: float = 1e-5
     validation_fraction: float | None = None
-    warm_start: bool = False
-    verbose: int | bool = False
-    callback: Callable[[dict[str, Any]], object] | None = None
     random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)

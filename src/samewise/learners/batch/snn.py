@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -60,20 +59,11 @@ class SNN(Batch):
     ----------
     n_hidden : int, default=10
         Number of pairs of hidden units.
-    alpha : float, default=1e-4
-        Weight α of the penalty.
-    n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20 per example, and at most
-        100 000.
     max_iter : int, default=500
         Maximum number of iterations.
     tol : float, default=1e-6
         Tolerance of the stopping rule. Learning stops when an iteration lowers the loss by no more
         than tol·max(loss, 1).
-    validation_fraction : float in (0, 1), default=None
-        Part of the examples to hold out for early stopping. This part of the pairs is held out. Its
-        mean squared error is computed every fifth iteration; learning stops after three evaluations
-        without improvement, and the best network is kept.
     warm_start : bool, default=False
         Whether to start from the result of the previous `fit`. It starts from `metric_`.
     verbose : bool or int, default=False
@@ -81,6 +71,15 @@ class SNN(Batch):
     callback : callable, default=None
         Called after each iteration with a dict; if it returns a true value, learning stops. The
         dict has "iteration", the fields of `history_`, and "metric", the present form.
+    alpha : float, default=1e-4
+        Weight α of the penalty.
+    n_pairs : int, default=None
+        Number of pairs to sample from labeled examples. By default 20 per example, and at most
+        100 000.
+    validation_fraction : float in (0, 1), default=None
+        Part of the examples to hold out for early stopping. This part of the pairs is held out. Its
+        mean squared error is computed every fifth iteration; learning stops after three evaluations
+        without improvement, and the best network is kept.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
 
@@ -152,12 +151,8 @@ class SNN(Batch):
     _: KW_ONLY
     alpha: float = 1e-4
     n_pairs: int | None = None
-    max_iter: int = 500
     tol: float = 1e-6
     validation_fraction: float | None = None
-    warm_start: bool = False
-    verbose: int | bool = False
-    callback: Callable[[dict[str, Any]], object] | None = None
     random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -126,12 +125,6 @@ class KIGML(KernelBasis):
         input holds the kernel values of new points with all training points.
     kernel_params : dict, default=None
         Keywords for the kernel, such as ``{"gamma": 0.5}``.
-    smoothing : float, default=1.0
-        Smoothing λ of the ideal kernel.
-    shrinkage : float in [0, 1], default=0.01
-        Shrinkage s towards a multiple of the identity. With G = ZᵀK_D⁻¹Z in the r coordinates of
-        kernel PCA, G is replaced by (1 − s) G + s tr(G)/r I, which keeps the labels from being
-        learned by heart.
     n_landmarks : int, default=None
         Number s of landmarks. With all n points the span is complete. With fewer, sampled at
         random, points are replaced by their projections on the span of the landmarks (Nyström's
@@ -141,6 +134,12 @@ class KIGML(KernelBasis):
         How many leading directions of kernel PCA to keep: a second approximation, which saves much
         time. By default all whose eigenvalue is above 1e-8 of the largest (1e-5 for float32 input)
         and above the rounding of the kernel's values.
+    smoothing : float, default=1.0
+        Smoothing λ of the ideal kernel.
+    shrinkage : float in [0, 1], default=0.01
+        Shrinkage s towards a multiple of the identity. With G = ZᵀK_D⁻¹Z in the r coordinates of
+        kernel PCA, G is replaced by (1 − s) G + s tr(G)/r I, which keeps the labels from being
+        learned by heart.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
 
@@ -174,13 +173,9 @@ class KIGML(KernelBasis):
         "classes_": Labels(),
     }
 
-    kernel: str | Callable[..., float] = "rbf"
-    kernel_params: Mapping[str, Any] | None = None
     _: KW_ONLY
     smoothing: float = 1.0
     shrinkage: float = 0.01
-    n_landmarks: int | None = None
-    n_directions: int | None = None
     random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)

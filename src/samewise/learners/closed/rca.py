@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -30,11 +29,9 @@ from samewise.supervision.chunklets import checked_chunklets, draw_chunklets, li
 from samewise.supervision.gate import as_pairs, is_labeled
 
 
+@dataclass(eq=False, repr=False)
 class ChunkletLearner(Learner, storable=False):
     """How chunklets come in: given, linked by similar pairs, or made from labels."""
-
-    n_chunklets: int | None
-    chunk_size: int
 
     _learned: ClassVar[dict[str, Attribute]] = {
         "classes_": Labels(optional=True),
@@ -44,6 +41,10 @@ class ChunkletLearner(Learner, storable=False):
         "n_chunklets": [COUNT, None],
         "chunk_size": [Interval(Integral, 2, None, closed="left")],
     }
+    _: KW_ONLY
+    n_chunklets: int | None = None
+    chunk_size: int = 2
+    random_state: Any = None
 
     def _chunklets_from(
         self,
@@ -105,10 +106,6 @@ class RCA(LinearMap, ChunkletLearner):
     ----------
     n_components : int, default=None
         Number of rows of L. By default all.
-    shrinkage : float in [0, 1], default=0.0
-        Shrinkage s towards a multiple of the identity. A singular C_w, as from few pairs in many
-        dimensions, needs it. With s = 0 it is chosen small, and directions in which no points
-        differ get no weight; a warning says so.
     n_chunklets : int, default=None
         Number of chunklets to sample from labels. By default each class is one chunklet, as a
         whole.
@@ -116,6 +113,10 @@ class RCA(LinearMap, ChunkletLearner):
         Points in each chunklet that is sampled.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
+    shrinkage : float in [0, 1], default=0.0
+        Shrinkage s towards a multiple of the identity. A singular C_w, as from few pairs in many
+        dimensions, needs it. With s = 0 it is chosen small, and directions in which no points
+        differ get no weight; a warning says so.
 
     Attributes
     ----------
@@ -158,9 +159,6 @@ class RCA(LinearMap, ChunkletLearner):
     n_components: int | None = None
     _: KW_ONLY
     shrinkage: float = 0.0
-    n_chunklets: int | None = None
-    chunk_size: int = 2
-    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -208,11 +206,6 @@ class KRCA(ChunkletLearner, KernelBasis):
         input holds the kernel values of new points with all training points.
     kernel_params : dict, default=None
         Keywords for the kernel, such as ``{"gamma": 0.5}``.
-    n_components : int, default=None
-        Number of rows of L. At most the number of directions, which is the default.
-    shrinkage : float in [0, 1], default=0.01
-        Shrinkage s towards a multiple of the identity. In nearly as many directions as there are
-        points C_w is singular, whatever the points are.
     n_landmarks : int, default=None
         Number s of landmarks. With all n points the span is complete. With fewer, sampled at
         random, points are replaced by their projections on the span of the landmarks (Nyström's
@@ -229,6 +222,11 @@ class KRCA(ChunkletLearner, KernelBasis):
         Points in each chunklet that is sampled.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
+    n_components : int, default=None
+        Number of rows of L. At most the number of directions, which is the default.
+    shrinkage : float in [0, 1], default=0.01
+        Shrinkage s towards a multiple of the identity. In nearly as many directions as there are
+        points C_w is singular, whatever the points are.
 
     Attributes
     ----------
@@ -261,16 +259,9 @@ class KRCA(ChunkletLearner, KernelBasis):
     True
     """
 
-    kernel: str | Callable[..., float] = "rbf"
-    kernel_params: Mapping[str, Any] | None = None
     _: KW_ONLY
     n_components: int | None = None
     shrinkage: float = 0.01
-    n_landmarks: int | None = None
-    n_directions: int | None = None
-    n_chunklets: int | None = None
-    chunk_size: int = 2
-    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

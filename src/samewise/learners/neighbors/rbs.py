@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -105,12 +105,6 @@ class RBS(ContrastLearner):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "psd": [StrOptions({"end"}), None],
     }
-
-    n_neighbors: int = 1
-    _: KW_ONLY
-    structure: str = "full"
-    normalizer: str | None = "cosine"
-    psd: str | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

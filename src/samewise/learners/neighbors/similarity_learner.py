@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -100,16 +101,22 @@ class Contrasts(NamedTuple):
     labels: Indices
 
 
+@dataclass(eq=False, repr=False)
 class ContrastLearner(ConditionalMap, MapLearner, SimilarityLearner, storable=False):
     """A similarity learned from the sums of each example's targets and impostors."""
 
-    psd: str | None
-    metric_: NormalizedBilinear
+    metric_: NormalizedBilinear = field(init=False)
 
     _learned: ClassVar[dict[str, Attribute]] = {
         "metric_": FormOf((NormalizedBilinear,)),
         "classes_": Labels(),
     }
+
+    n_neighbors: int = 1
+    _: KW_ONLY
+    structure: str = "full"
+    normalizer: Normalizer = "cosine"
+    psd: str | None = None
 
     def _contrasts(self, X: Any, y: Any) -> Contrasts:
         """The examples, checked, and their contrasts."""

@@ -217,13 +217,9 @@ class SRBS(ContrastLearner):
         "solver": [StrOptions({"lbfgs", "gradient"})],
     }
 
-    n_neighbors: int = 1
     beta: float = 1.0
     regularization: float = 1e-3
     _: KW_ONLY
-    structure: str = "full"
-    normalizer: str | None = "cosine"
-    psd: str | None = None
     solver: str = "gradient"
     max_iter: int = 500
     tol: float = 1e-3

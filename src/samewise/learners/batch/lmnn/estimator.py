@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -58,6 +57,19 @@ class LMNN(BatchLearner):
         targets.
     push_weight : float in [0, 1], default=0.5
         Weight μ of the push terms; 1 − μ is that of the pull terms.
+    max_iter : int, default=500
+        Maximum number of iterations. They are counted anew after each search of targets.
+    tol : float, default=2e-4
+        Tolerance of the stopping rule. Solver "L" stops when two iterations in a row lower the loss
+        by no more than tol·loss; "M" when the duality gap is at most tol·loss, which can be asked
+        for down to about 1e-5.
+    warm_start : bool, default=False
+        Whether to start from the result of the previous `fit`. It starts from `components_`.
+    verbose : bool or int, default=False
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", the fields of `history_`, and "components", the present L.
     n_components : int, default=None
         Number of rows of L. By default L is square, or has as many rows as the points span where
         there are no more points than features. A square L is cut down by
@@ -83,23 +95,10 @@ class LMNN(BatchLearner):
         so the expectation is the loss over all. For data sets too large for all pairs: the time for
         a search grows with max_anchors · n. By default, and where there are no more points, all are
         taken.
-    max_iter : int, default=500
-        Maximum number of iterations. They are counted anew after each search of targets.
-    tol : float, default=2e-4
-        Tolerance of the stopping rule. Solver "L" stops when two iterations in a row lower the loss
-        by no more than tol·loss; "M" when the duality gap is at most tol·loss, which can be asked
-        for down to about 1e-5.
     validation_fraction : float in (0, 1), default=None
         Part of the examples to hold out for early stopping. Of each class this part is held out.
         Its k-NN error is computed every fifth iteration; learning stops after three evaluations
         without improvement, and the best map is kept.
-    warm_start : bool, default=False
-        Whether to start from the result of the previous `fit`. It starts from `components_`.
-    verbose : bool or int, default=False
-        Print progress to standard error.
-    callback : callable, default=None
-        Called after each iteration with a dict; if it returns a true value, learning stops. The
-        dict has "iteration", the fields of `history_`, and "components", the present L.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
 
@@ -200,12 +199,8 @@ class LMNN(BatchLearner):
     init: str | ArrayLike = "auto"
     hinge: str = "linear"
     max_anchors: int | None = None
-    max_iter: int = 500
     tol: float = 2e-4
     validation_fraction: float | None = None
-    warm_start: bool = False
-    verbose: int | bool = False
-    callback: Callable[[dict[str, Any]], object] | None = None
     random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)

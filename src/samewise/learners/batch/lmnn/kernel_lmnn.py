@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -186,11 +186,7 @@ class KernelLMNN(KernelBasis):
         **{name: LMNN._learned[name] for name in (*LEARNED, "converged_")},
     }
 
-    kernel: str | Callable[..., float] = "rbf"
-    kernel_params: Mapping[str, Any] | None = None
     _: KW_ONLY
-    n_landmarks: int | None = None
-    n_directions: int | None = None
     n_components: int | None = None
     n_neighbors: int = 3
     push_weight: float = 0.5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -70,6 +69,20 @@ class MultiMetricLMNN(Batch):
         targets.
     push_weight : float in [0, 1], default=0.5
         Weight μ of the push terms; 1 − μ is that of the pull terms.
+    max_iter : int, default=500
+        Maximum number of iterations. They are counted for the single metric, and again for the
+        others.
+    tol : float, default=2e-4
+        Tolerance of the stopping rule. Learning stops when two iterations in a row lower the loss
+        by no more than tol·loss.
+    warm_start : bool, default=False
+        Whether to start from the result of the previous `fit`. It starts from `components_`, with
+        its groups.
+    verbose : bool or int, default=False
+        Print progress to standard error.
+    callback : callable, default=None
+        Called after each iteration with a dict; if it returns a true value, learning stops. The
+        dict has "iteration", the fields of `history_`, and "components", the present map or maps.
     n_clusters : int, default=None
         Number of groups, found by k-means. By default every class is a group.
     n_components : int, default=None
@@ -79,24 +92,10 @@ class MultiMetricLMNN(Batch):
         Where to start. "auto" learns a single metric first. An `LMNN` that is fitted gives its
         metric; one that is not is fitted on the points that are not held out. Or a given map for
         all groups, or for each.
-    max_iter : int, default=500
-        Maximum number of iterations. They are counted for the single metric, and again for the
-        others.
-    tol : float, default=2e-4
-        Tolerance of the stopping rule. Learning stops when two iterations in a row lower the loss
-        by no more than tol·loss.
     validation_fraction : float in (0, 1) or None, default=0.3
         Part of the examples to hold out for early stopping. Of each class this part is held out.
         Its k-NN error is computed at the start and every fifth iteration; learning stops after
         three evaluations without improvement, and the best set of maps is kept.
-    warm_start : bool, default=False
-        Whether to start from the result of the previous `fit`. It starts from `components_`, with
-        its groups.
-    verbose : bool or int, default=False
-        Print progress to standard error.
-    callback : callable, default=None
-        Called after each iteration with a dict; if it returns a true value, learning stops. The
-        dict has "iteration", the fields of `history_`, and "components", the present map or maps.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
 
@@ -179,12 +178,8 @@ class MultiMetricLMNN(Batch):
     n_clusters: int | None = None
     n_components: int | None = None
     init: Any = "auto"
-    max_iter: int = 500
     tol: float = 2e-4
     validation_fraction: float | None = 0.3
-    warm_start: bool = False
-    verbose: int | bool = False
-    callback: Callable[[dict[str, Any]], object] | None = None
     random_state: Any = None
 
     @property
