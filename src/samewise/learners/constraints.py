@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from samewise.exceptions import InvalidInputError
 from samewise.kernels import normalizers
 
 COUNT = Interval(Integral, 1, None, closed="left")
@@ -39,3 +40,9 @@ SHARED: dict[str, list[Any]] = {
     "warm_start": ["boolean"],
 }
 """Constraints by name, for a learner that does not declare others; see `Learner`."""
+
+
+def check_at_most(name: str, given: int | None, most: int, what: str) -> None:
+    """Refuse a parameter above what the data allow: `most`, which is `what`."""
+    if given is not None and given > most:
+        raise InvalidInputError(f"{name} must be at most {what}, {most}. Got {given} instead.")

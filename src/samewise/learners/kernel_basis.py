@@ -16,9 +16,12 @@ from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, NotPSDError
 from samewise.forms import KernelMahalanobis
 from samewise.learners.attributes import Attribute, FormOf, Values
-from samewise.learners.constraints import COUNT
+from samewise.learners.constraints import COUNT, check_at_most
 from samewise.learners.learner import MapLearner
 from samewise.solvers.evaluation import Matrix64
+
+DIRECTIONS = "the number of directions that the landmarks span in feature space"
+"""What limits the rank."""
 
 EXACT = 10_000
 """Up to so many points, all are landmarks by default."""
@@ -72,10 +75,7 @@ class KernelBasis(MapLearner, storable=False):
                 f"training points. Got shape ({n}, {m})."
             )
         s = self.n_landmarks or (n if n <= EXACT else LANDMARKS)
-        if s > n:
-            raise InvalidInputError(
-                f"n_landmarks must be at most the number of points, {n}. Got {s} instead."
-            )
+        check_at_most("n_landmarks", s, n, "the number of points")
         return np.arange(n) if s == n else np.sort(random.choice(n, s, replace=False))
 
     def _form(self, C: Array, landmarks: Indices, support: Matrix) -> KernelMahalanobis:
@@ -92,9 +92,8 @@ class KernelBasis(MapLearner, storable=False):
         else:
             K = pairwise_kernels(support, metric=self.kernel, **(self.kernel_params or {}))
         B = directions(K, X.dtype)
-        if self.n_directions is not None:
-            check_at_most_directions("n_directions", self.n_directions, len(B))
-            B = B[: self.n_directions]
+        check_at_most("n_directions", self.n_directions, len(B), DIRECTIONS)
+        B = B[: self.n_directions]
         Z = K @ B.T if s == X.shape[0] else self._form(B, landmarks, support).embed(X)
         return B, Z
 
@@ -143,12 +142,3 @@ def directions(K: Matrix64, dtype: np.dtype[Any]) -> Matrix64:
         return np.zeros((1, len(K)))
     B: Matrix64 = (U[:, kept] / np.sqrt(values[kept])).T
     return B
-
-
-def check_at_most_directions(name: str, given: int, n_directions: int) -> None:
-    """Refuse a number above that of the directions."""
-    if given > n_directions:
-        raise InvalidInputError(
-            f"{name} must be at most the number of directions that the landmarks span in feature "
-            f"space, {n_directions}. Got {given} instead."
-        )

@@ -48,6 +48,7 @@ class Batch(FromLabels, storable=False):
     """A form learned from all examples at once; a subclass has the `fit`."""
 
     n_iter_: int = field(init=False)
+    converged_: bool = field(init=False)
 
     _: KW_ONLY
     max_iter: int = 500
@@ -85,14 +86,22 @@ class Batch(FromLabels, storable=False):
         """The log of a run that these fields describe."""
         return RunLog(type(self).__name__, fields, self.verbose, self.callback, **options)
 
-    def _warn_unfinished(self, reached: str = "", n_iter: int | None = None) -> None:
+    def _end(self, log: RunLog, reached: str = "", n_iter: int | None = None) -> None:
+        """Keep what the log has noted, and say if `max_iter` did not suffice; for `fit` to call."""
+        self.n_iter_, self.history_ = len(log.rows), log.history
+        if not (self.converged_ or log.stopped):
+            self._warn_unfinished(reached, n_iter, stacklevel=5)
+
+    def _warn_unfinished(
+        self, reached: str = "", n_iter: int | None = None, stacklevel: int = 4
+    ) -> None:
         """Say that `max_iter` did not suffice; for `fit` to call."""
         warnings.warn(
             f"{type(self).__name__} has not converged to tol={self.tol:g} in "
             f"{n_iter or self.n_iter_} iterations{reached}. Allow more (max_iter), or a larger "
             "tol.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 
@@ -115,15 +124,6 @@ class BatchLearner(MapLearner, Batch, storable=False):
 
     def _keep(self, components: Array) -> None:
         self.metric_ = Mahalanobis.from_components(components)
-
-
-def check_n_components(n_components: int | None, n_features: int) -> None:
-    """Refuse a map with more rows than features."""
-    if n_components is not None and n_components > n_features:
-        raise InvalidInputError(
-            f"n_components must be at most the number of features, {n_features}. Got "
-            f"{n_components} instead."
-        )
 
 
 def regularized(C: NDArray[np.float64], what: str, owner: str) -> NDArray[np.float64]:

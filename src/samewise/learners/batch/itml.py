@@ -192,11 +192,8 @@ class ITML(BatchLearner):
             self.duals_ = duals
             self._keep(state.components().astype(pairs.X.dtype))
             self.loss_, self.gap_ = state.loss, state.gap
-            self.n_iter_, self.history_ = len(log.rows), log.history
             self.converged_ = self._enough(state)
-            if not (self.converged_ or log.stopped):
-                reached = f"; the gap is {state.gap / state.loss:.1e}·loss"
-                self._warn_unfinished(reached)
+            self._end(log, f"; the gap is {state.gap / max(state.loss, 1e-300):.1e}·loss")
         return self
 
     def _draw(self, X: Matrix, y: NDArray[Any]) -> Pairs:

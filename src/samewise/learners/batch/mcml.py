@@ -166,10 +166,7 @@ class MCML(BatchLearner):
             self._keep(where.components(found.L).astype(X.dtype))
             self.loss_, self.converged_ = found.value.loss, found.converged
             self.gap_ = found.gap * max(self.loss_, 1.0)
-            self.n_iter_, self.history_ = len(log.rows), log.history
-            if not (self.converged_ or log.stopped):
-                reached = f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}"
-                self._warn_unfinished(reached)
+            self._end(log, f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}")
         return self
 
 

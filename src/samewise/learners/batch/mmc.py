@@ -167,11 +167,8 @@ class MMC(BatchLearner):
             log.say()
             self._keep(found.components.astype(pairs.X.dtype))
             self.objective_, self.gap_ = found.objective, found.gap
-            self.n_iter_, self.history_ = len(log.rows), log.history
             self.converged_ = bool(found.gap <= self.tol * found.objective)
-            if not (self.converged_ or log.stopped):
-                reached = f"; the gap is {found.gap / found.objective:.1e}·objective"
-                self._warn_unfinished(reached)
+            self._end(log, f"; the gap is {found.gap / found.objective:.1e}·objective")
         return self
 
 

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise.learners.attributes import Attribute, Labels, Number
-from samewise.learners.batch.batch_learner import BatchLearner, check_n_components, held_out
+from samewise.learners.batch.batch_learner import BatchLearner, held_out
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
@@ -26,6 +26,7 @@ from samewise.learners.batch.soft_neighbors import (
     starts,
 )
 from samewise.learners.batch.whitened_basis import POWERS
+from samewise.learners.constraints import check_at_most
 from samewise.solvers.evaluation import LossAndGradient, Matrix64
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.lbfgs import LBFGS
@@ -199,7 +200,7 @@ class NCA(BatchLearner):
         """
         with unchanged_if_refused(self):
             X, labels = self._dense_examples(X, y)
-            check_n_components(self.n_components, X.shape[1])
+            check_at_most("n_components", self.n_components, X.shape[1], "the number of features")
             given = self._given_start(self.n_components)
             random = check_random_state(self.random_state)
             X, labels, held = held_out(X, labels, self.validation_fraction, random)

@@ -191,8 +191,7 @@ class SNN(Batch):
                 unseen = NetworkLoss(held, scale, self.n_hidden, 0.0)
                 log.held_out = HeldOut(lambda network: unseen.value_and_gradient(network).loss)
             self._solve(cost, network, log)
-            if not (self.converged_ or log.stopped):
-                self._warn_unfinished()
+            self._end(log)
         return self
 
     def _parts(self, pairs: Pairs, random: np.random.RandomState) -> tuple[Pairs, Pairs | None]:
@@ -247,7 +246,7 @@ class SNN(Batch):
             loss = cost.value_and_gradient(network).loss
         log.say()
         self.converged_ = not log.stopped and found.status in (0, FAILED_SEARCH)
-        self.loss_, self.n_iter_, self.history_ = loss, len(log.rows), log.history
+        self.loss_ = loss
         self.metric_ = cost.scale.form(network, self.n_hidden)
 
 

@@ -19,7 +19,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.learners.attributes import Attribute, Labels, Values
 from samewise.learners.closed.closed_form import LinearMap, whitening
 from samewise.learners.closed.scatter_matrices import covariances
-from samewise.learners.constraints import COUNT
+from samewise.learners.constraints import COUNT, check_at_most
 from samewise.learners.dense_rows import dense_rows
 from samewise.learners.kernel_basis import KernelBasis
 from samewise.learners.learner import ROWS, Learner
@@ -184,7 +184,7 @@ class RCA(LinearMap, ChunkletLearner):
         with unchanged_if_refused(self, random):
             X, self.chunklets_ = self._chunklets_from(X, y, chunklets, random, ROWS)
             X = dense_rows(X, "RCA")
-            _check_components(self.n_components, X.shape[1], "the number of features")
+            check_at_most("n_components", self.n_components, X.shape[1], "the number of features")
             L = relevant_components(X, self.chunklets_, self.shrinkage, X.dtype, "RCA")
             self._keep(L[: self.n_components], X.dtype)
         return self
@@ -290,7 +290,7 @@ class KRCA(ChunkletLearner, KernelBasis):
             self.landmarks_ = self._choose(X.shape, random)
             support = X[self.landmarks_].astype(np.float64)
             B, Z = self._basis(X, self.landmarks_, support)
-            _check_components(self.n_components, len(B), "the number of directions")
+            check_at_most("n_components", self.n_components, len(B), "the number of directions")
             L = relevant_components(Z, self.chunklets_, self.shrinkage, X.dtype, "KRCA")
             C = L[: self.n_components] @ B
             self.metric_ = self._form(C, self.landmarks_, support)
@@ -310,10 +310,3 @@ def relevant_components(
     W = whitening(Cw, C, shrinkage, dtype, "covariance within chunklets", stacklevel=4)
     _, U = np.linalg.eigh(W @ C @ W.T)
     return U[:, ::-1].T @ W
-
-
-def _check_components(n_components: int | None, most: int, what: str) -> None:
-    if n_components is not None and n_components > most:
-        raise InvalidInputError(
-            f"n_components must be at most {what}, {most}. Got {n_components} instead."
-        )

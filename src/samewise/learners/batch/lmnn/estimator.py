@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -14,9 +13,8 @@ from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
-from samewise.exceptions import SamewiseWarning
 from samewise.learners.attributes import Attribute, Count, Labels, Number
-from samewise.learners.batch.batch_learner import BatchLearner, check_n_components, held_out
+from samewise.learners.batch.batch_learner import BatchLearner, held_out
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.anchors import Anchors
 from samewise.learners.batch.lmnn.minimize import LMNNSolution, logged, solve, solve_convex
@@ -24,7 +22,8 @@ from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED
 from samewise.learners.batch.lmnn.problem import LMNNProblem
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
-from samewise.learners.constraints import COUNT
+from samewise.learners.constraints import COUNT, check_at_most
+from samewise.learners.neighbors.class_checks import warn_of_small_classes
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
@@ -222,14 +221,14 @@ class LMNN(BatchLearner):
         with unchanged_if_refused(self):
             X, labels = self._dense_examples(X, y)
             checks.rank(self.n_components, self.solver)
-            check_n_components(self.n_components, X.shape[1])
+            check_at_most("n_components", self.n_components, X.shape[1], "the number of features")
             given = checks.targets(self.targets, labels, self.validation_fraction)
             start = self._given_start(self.n_components)
             random = check_random_state(self.random_state)
             X, labels, held = held_out(X, labels, self.validation_fraction, random)
             classes = Classes(labels, len(self.classes_))
         if given is None:
-            warn_of_small_classes(classes, self.n_neighbors)
+            warn_of_small_classes(labels, self.n_neighbors, stacklevel=3)
         with self._log(*FIELDS) as log, workers() as team:
             if held is not None:
                 log.held_out = HeldOut(NeighborErrors(X, labels, *held, self.n_neighbors, team))
@@ -322,16 +321,3 @@ class LMNN(BatchLearner):
         look = logged(log, stage, problem.objective, problem.components, factor)
         method = solve if self.solver == "L" else solve_convex
         return method(problem.objective, L, max_iter=self.max_iter, tol=self.tol, look=look)
-
-
-def warn_of_small_classes(classes: Classes, k: int) -> None:
-    """Say that some points have fewer than k targets; for `fit` to call."""
-    small = np.count_nonzero(classes.sizes <= k)
-    if small:
-        warnings.warn(
-            f"{small} of {len(classes.sizes)} classes have no more than n_neighbors={k} points: "
-            "their points have fewer targets, and those of classes with one point have none. Lower "
-            "n_neighbors, or leave these classes out, if that is not meant.",
-            SamewiseWarning,
-            stacklevel=4,
-        )

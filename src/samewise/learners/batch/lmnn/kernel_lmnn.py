@@ -18,7 +18,8 @@ from samewise.forms import KernelMahalanobis
 from samewise.learners.attributes import Attribute, Count
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.estimator import LMNN
-from samewise.learners.kernel_basis import KernelBasis, check_at_most_directions
+from samewise.learners.constraints import check_at_most
+from samewise.learners.kernel_basis import DIRECTIONS, KernelBasis
 from samewise.learners.neighbors.class_checks import numbered
 from samewise.solvers.evaluation import Matrix64
 
@@ -264,9 +265,8 @@ class KernelLMNN(KernelBasis):
         """LMNN for the coordinates of the points, which stops at a loss of `nothing`."""
         rows, m = self.n_components, len(B)
         checks.rank(rows, self.solver)
-        if rows is not None:
-            check_at_most_directions("n_components", rows, m)
-        elif self.solver == "L" and start is None:
+        check_at_most("n_components", rows, m, DIRECTIONS)
+        if rows is None and self.solver == "L" and start is None:
             rows = min(m, ROWS)
 
         def look(info: dict[str, Any]) -> bool:

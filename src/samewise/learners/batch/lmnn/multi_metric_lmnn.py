@@ -20,15 +20,16 @@ from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.forms.multi_metric import MultiMetric, nearest_centers
 from samewise.learners.attributes import RAN, Attribute, Count, FormOf, Labels, Number
-from samewise.learners.batch.batch_learner import Batch, check_n_components, given_map, held_out
-from samewise.learners.batch.lmnn.estimator import FIELDS, SMALL, warn_of_small_classes
+from samewise.learners.batch.batch_learner import Batch, given_map, held_out
+from samewise.learners.batch.lmnn.estimator import FIELDS, SMALL
 from samewise.learners.batch.lmnn.minimize import PATIENCE, LMNNSolution, logged, solve
 from samewise.learners.batch.lmnn.multi_errors import MultiNeighborErrors
 from samewise.learners.batch.lmnn.multi_objective import Maps, MultiObjective
 from samewise.learners.batch.lmnn.objective import LINEAR
 from samewise.learners.batch.lmnn.problem import LMNNProblem
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
-from samewise.learners.constraints import COUNT
+from samewise.learners.constraints import COUNT, check_at_most
+from samewise.learners.neighbors.class_checks import warn_of_small_classes
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import Workers, workers
@@ -206,14 +207,14 @@ class MultiMetricLMNN(Batch):
         with unchanged_if_refused(self):
             metric = self._before("metric_")
             X, labels = self._dense_examples(X, y)
-            check_n_components(self.n_components, X.shape[1])
+            check_at_most("n_components", self.n_components, X.shape[1], "the number of features")
             self._check_size(X)
             random = check_random_state(self.random_state)
             X, labels, held = held_out(X, labels, self.validation_fraction, random)
             centers = self._centers(X, metric, random)
             start = self._given_start(X, labels, metric)
             classes = Classes(labels, len(self.classes_))
-        warn_of_small_classes(classes, self.n_neighbors)
+        warn_of_small_classes(labels, self.n_neighbors, stacklevel=3)
         groups = labels if centers is None else nearest_centers(X, centers)
         with self._log(*FIELDS) as log, workers() as team:
             validation = None
@@ -225,9 +226,7 @@ class MultiMetricLMNN(Batch):
             if centers is None:
                 by = {"classes": self.classes_}
             self.metric_ = MultiMetric(components.astype(X.dtype), **by)
-            self.n_iter_, self.history_ = len(log.rows), log.history
-        if not (self.converged_ or log.stopped):
-            self._warn_unfinished(n_iter=self.max_iter)
+            self._end(log, n_iter=self.max_iter)
         return self
 
     def _check_size(self, X: Array) -> None:
