@@ -36,7 +36,7 @@ class _Arrived(Exception):  # noqa: N818 (not an error)
 
 
 def traced(run: Callable[[], Any], ends: str) -> tuple[list[str], list[str]]:
-    """Files and calls, in order, until a function named `ends` (``file.py:function``) is entered."""
+    """Files and calls, in order, until `ends` (``file.py:function``) is entered."""
     calls: list[str] = []
     entered: set[FrameType] = set()
 
