@@ -426,9 +426,9 @@ Y = np.repeat([0, 1], 5)
         (lambda: LMNN(init="zero").fit(X, Y), "The 'init' parameter of LMNN must be"),
         (lambda: LMNN(init=np.eye(3)).fit(X, Y), "init must be a finite array of shape (3, 4)"),
         (lambda: LMNN(init=np.eye(4), n_components=2).fit(X, Y), "of shape (2, 4)"),
-        (lambda: LMNN(targets=[[1]]).fit(X, Y), "an integer array of shape (10, k)"),
+        (lambda: LMNN(targets=[[1]]).fit(X, Y), "an integer array of shape (10, n_targets)"),
         (lambda: LMNN(targets=np.full((10, 1), 10)).fit(X, Y), "row numbers from 0 to 9"),
-        (lambda: LMNN(targets=np.full((10, 1), 1)).fit(X, Y), "Got row 1 as a target of row 1"),
+        (lambda: LMNN(targets=np.full((10, 1), 1)).fit(X, Y), "same class, but row 1 names row 1"),
         (
             lambda: LMNN(targets=np.full((10, 1), -1), validation_fraction=0.5).fit(X, Y),
             "use only one of the two",

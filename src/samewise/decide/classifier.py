@@ -15,12 +15,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array, Indices, Matrix
-from samewise.decide.energy import Energy, checked_targets, maps_of, nearest_of_class
-from samewise.decide.metric_classifier import MetricClassifier, fitted_clone
+from samewise.decide.energy import Energy, maps_of, nearest_of_class
+from samewise.decide.metric_classifier import MetricClassifier, fitted
 from samewise.decide.rules import sum_closeness, vote
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.search import ClassIndex, Index
+from samewise.supervision.target_rows import checked_targets
 
 _ENERGY_RULES = ("energy", "energy_printed")
 
@@ -152,10 +153,7 @@ class KNNClassifier(MetricClassifier):
         if self.metric is None or isinstance(self.metric, Form):
             self.metric_ = self.metric
             return
-        self.learner_ = self.metric
-        if not hasattr(self.metric, "metric_"):
-            parameter = "'metric' parameter of KNNClassifier"
-            self.learner_ = fitted_clone(self.metric, X, y, parameter)
+        self.learner_ = fitted(self.metric, X, y, "'metric' parameter of KNNClassifier")
         self.metric_ = self.learner_.metric_
 
     def _check_n_neighbors(self, n: int) -> None:

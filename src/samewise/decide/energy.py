@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from samewise._typing import Array, Indices, Matrix
@@ -296,38 +296,6 @@ def nearest_of_class(X: Matrix, labels: Indices, k: int) -> Indices:
             _, nearest = Index(None, rows).query(rows, m, exclude_self=True)
             found[members, :m] = members[nearest]
     return found
-
-
-def checked_targets(targets: ArrayLike, labels: Indices) -> Indices:
-    """Targets given by the user, as an array of shape (n, m).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> checked_targets([[1], [0], [-1]], np.array([0, 0, 1]))
-    array([[ 1],
-           [ 0],
-           [-1]])
-    """
-    T, n = np.asarray(targets), len(labels)
-    if T.ndim != 2 or T.shape[0] != n or T.shape[1] == 0 or T.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"targets must be row numbers of shape ({n}, n_targets), one row for each training "
-            f"example. Got {T.dtype} of shape {T.shape} instead."
-        )
-    if T.min() < -1 or T.max() >= n:
-        raise InvalidInputError(
-            f"targets must be row numbers from 0 to {n - 1}, or -1 for none. Got numbers from "
-            f"{T.min()} to {T.max()} instead."
-        )
-    wrong = (T >= 0) & ((labels[T] != labels[:, None]) | (np.arange(n)[:, None] == T))
-    if wrong.any():
-        i, j = np.argwhere(wrong)[0]
-        raise InvalidInputError(
-            f"targets must be other examples of the same class, but row {i} names row {T[i, j]}; "
-            "give targets that were found for these rows and labels."
-        )
-    return T
 
 
 def _measure_perimeters(E: Matrix, targets: Indices, out: NDArray[np.float64]) -> None:

@@ -36,6 +36,11 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
+def fitted(learner: Any, X: Any, y: Any, parameter: str) -> Any:
+    """The learner itself if it has a metric, else a clone that is fitted."""
+    return learner if hasattr(learner, "metric_") else fitted_clone(learner, X, y, parameter)
+
+
 def fitted_clone(learner: Any, X: Any, y: Any, parameter: str) -> Any:
     """A clone of the learner, fitted; `parameter` says where it came from, for the message."""
     fitted = clone(learner).fit(X, y)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from samewise.decide.metric_classifier import fitted_clone
+from samewise.decide.metric_classifier import fitted
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.kernels.pairwise import row_slices
@@ -180,14 +180,12 @@ class Verifier(BaseEstimator):
         if isinstance(self.metric, Form):
             self.metric_ = self.metric
             return
-        self.learner_ = self.metric
-        if not hasattr(self.metric, "metric_"):
-            if X is None:
-                raise InvalidInputError(
-                    f"This {type(self.metric).__name__} has no metric_ yet; pass pairs to fit, or "
-                    "a learner that is fitted."
-                )
-            self.learner_ = fitted_clone(self.metric, X, y, "'metric' parameter of Verifier")
+        if X is None and not hasattr(self.metric, "metric_"):
+            raise InvalidInputError(
+                f"This {type(self.metric).__name__} has no metric_ yet; pass pairs to fit, or a "
+                "learner that is fitted."
+            )
+        self.learner_ = fitted(self.metric, X, y, "'metric' parameter of Verifier")
         self.metric_ = self.learner_.metric_
 
     def _own_threshold(self) -> float:

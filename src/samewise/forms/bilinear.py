@@ -283,14 +283,7 @@ class NormalizedBilinear(Bilinear):
         return N
 
     def _called(self, X: Matrix, Y: Matrix) -> Array:
-        assert callable(self.normalizer)
-        N = np.asarray(self.normalizer(X, Y), dtype=X.dtype)
-        if N.shape != (X.shape[0], Y.shape[0]):
-            raise InvalidInputError(
-                f"The normalizer must return an array of shape {(X.shape[0], Y.shape[0])} for as "
-                f"many rows, but its shape is {N.shape}."
-            )
-        return N
+        return called(self.normalizer, X, Y, X.dtype)
 
     def _called_pairs(self, X: Matrix, Y: Matrix) -> Array:
         slices = row_slices(X.shape[0], 1, _SQUARE)
@@ -309,6 +302,17 @@ class NormalizedBilinear(Bilinear):
 
     def _summary(self) -> dict[str, Any]:
         return {"shape": self.matrix.shape, "normalizer": repr(self.normalizer)}
+
+
+def called(normalizer: Any, X: Matrix, Y: Matrix, dtype: Any) -> Array:
+    """N(x, x') of all rows by a given function, which must return one value for each pair."""
+    N = np.asarray(normalizer(X, Y), dtype=dtype)
+    if N.shape != (X.shape[0], Y.shape[0]):
+        raise InvalidInputError(
+            f"The normalizer must return an array of shape {(X.shape[0], Y.shape[0])} for as "
+            f"many rows, but its shape is {N.shape}."
+        )
+    return N
 
 
 def _undefined(place: Indices, name: str) -> UndefinedRowsError:

@@ -94,13 +94,13 @@ class Form(Frozen, Storable, ABC, storable=False):
             The restored object.
         """
         parts = saved.everything()
-        form = cls._of_parts(parts)
+        form = cls._of_parts(**parts)
         state = form.state()
         saved.check({*state.arrays, *state.values} == {*parts}, "parts are missing")
         return form
 
     @classmethod
-    def _of_parts(cls, parts: dict[str, Any]) -> Self:
+    def _of_parts(cls, *_: Any, **parts: Any) -> Self:
         """The form of its arrays and values."""
         return cls(**parts)
 

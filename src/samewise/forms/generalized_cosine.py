@@ -112,11 +112,7 @@ class GeneralizedCosine(Form):
         return lambda X: _clipped(self._embed(X, "X") @ F.T)
 
     @classmethod
-    def _of_parts(cls, parts: dict[str, Any]) -> Self:
-        return cls._assembled(**parts)
-
-    @classmethod
-    def _assembled(cls, *, on_zero: str, **arrays: Any) -> Self:
+    def _of_parts(cls, *, on_zero: str, **arrays: Any) -> Self:
         form = cls.__new__(cls)
         form._assemble(check_factored(**arrays, owner=cls.__name__), on_zero)
         return form

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from scipy import sparse
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
@@ -166,7 +165,7 @@ class KernelMahalanobis(EuclideanForm):
                 )
             return
         point = self.support[:1]
-        if sp.issparse(point) and point.nnz:
+        if sparse.issparse(point) and point.nnz:
             # The columns it has: a file may claim any number of others.
             point = point[:, np.unique(point.indices)]
         try:
@@ -200,7 +199,7 @@ class KernelMahalanobis(EuclideanForm):
         return State({**arrays, **parts}, {**params, "n_features": self.support.shape[1]})
 
     @classmethod
-    def _of_parts(cls, parts: dict[str, Any]) -> Self:
+    def _of_parts(cls, *_: Any, **parts: Any) -> Self:
         return cls._of_sparse(**parts) if "n_features" in parts else cls(**parts)
 
     @classmethod

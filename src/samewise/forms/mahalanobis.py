@@ -258,11 +258,7 @@ class Mahalanobis(EuclideanForm):
         return State({name: getattr(self, name) for name in names})
 
     @classmethod
-    def _of_parts(cls, parts: dict[str, Any]) -> Self:
-        return cls._assembled(**parts)
-
-    @classmethod
-    def _assembled(
+    def _of_parts(
         cls, *, components: Array, matrix: Array | None = None, eigenvalues: Array | None = None
     ) -> Self:
         if matrix is None and eigenvalues is None:

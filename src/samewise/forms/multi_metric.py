@@ -227,11 +227,7 @@ class MultiMetric(DistanceForm):
         return State(arrays, {"n_groups": n_groups, "classes": self.classes.tolist()})
 
     @classmethod
-    def _of_parts(cls, parts: dict[str, Any]) -> Self:
-        return cls._assembled(**parts)
-
-    @classmethod
-    def _assembled(cls, *, components: Array, n_groups: int, **known: Any) -> Self:
+    def _of_parts(cls, *, components: Array, n_groups: int, **known: Any) -> Self:
         rows, d = components.shape
         if type(n_groups) is not int or n_groups < 1 or rows % n_groups:
             raise InvalidInputError(f"{rows} rows are no {n_groups!r} maps.")

@@ -10,13 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from samewise._typing import Array, Matrix
+from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
 from samewise.forms import KernelMahalanobis
 from samewise.learners.attributes import Attribute, Count, FeatureNames
 from samewise.learners.constraints import SHARED
+from samewise.learners.dense_rows import dense_rows
+from samewise.learners.neighbors.class_checks import numbered
 from samewise.learners.parameters import (
     numbers_state,
     parameters_state,
@@ -72,6 +74,14 @@ class Learner(Storable, BaseEstimator, storable=False):
     def _examples(self, X: Any, y: Any, reset: bool = True) -> tuple[Matrix, NDArray[Any]]:
         """Labeled examples, checked as scikit-learn does."""
         return validate_data(self, X, y, reset=reset, ensure_min_samples=2, **ROWS)
+
+    def _dense_examples(self, X: Any, y: Any) -> tuple[Array, Indices]:
+        """Labeled examples as dense rows, and the number of each one's class in `classes_`."""
+        owner = type(self).__name__
+        X, y = self._examples(X, y)
+        X = dense_rows(X, owner)
+        self.classes_, labels = numbered(y, owner)
+        return X, labels
 
     def _rows(self, X: Any) -> Matrix:
         """Rows to use what was learned on, checked as scikit-learn does."""

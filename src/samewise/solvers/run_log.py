@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -75,13 +74,8 @@ class RunLog:
         self._progress.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._progress.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._progress.__exit__(*error)
 
     def look(self, learned: Callable[[], Any], *values: float) -> bool:
         """Take in an iteration; True to stop the run.

@@ -15,9 +15,7 @@ from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Mahalanobis
 from samewise.learners.attributes import RAN, Attribute, FormOf
-from samewise.learners.dense_rows import dense_rows
 from samewise.learners.learner import Learner, MapLearner
-from samewise.learners.neighbors.class_checks import numbered
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.run_log import Callback, RunLog
 from samewise.supervision import Pairs
@@ -56,14 +54,6 @@ class Batch(FromLabels, storable=False):
     warm_start: bool = False
     verbose: int | bool = False
     callback: Callback = None
-
-    def _dense_examples(self, X: Any, y: Any) -> tuple[Array, Indices]:
-        """Labeled examples as dense rows, and the number of each one's class in `classes_`."""
-        owner = type(self).__name__
-        X, y = self._examples(X, y)
-        X = dense_rows(X, owner)
-        self.classes_, labels = numbered(y, owner)
-        return X, labels
 
     def _pairs(self, X: Any, y: Any, sample: Callable[[Matrix, NDArray[Any]], Pairs]) -> Pairs:
         """Pairs as they are given, or sampled from labeled examples."""

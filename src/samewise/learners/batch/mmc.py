@@ -125,10 +125,7 @@ class MMC(BatchLearner):
     True
     """
 
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "objective_": Number(),
-        "gap_": Number(),
-    }
+    _learned: ClassVar[dict[str, Attribute]] = {"objective_": Number(), "gap_": Number()}
 
     structure: str = "full"
     _: KW_ONLY

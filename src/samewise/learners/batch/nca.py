@@ -164,10 +164,7 @@ class NCA(BatchLearner):
     True
     """
 
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "classes_": Labels(),
-        "loss_": Number(),
-    }
+    _learned: ClassVar[dict[str, Attribute]] = {"classes_": Labels(), "loss_": Number()}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "init": [StrOptions({"auto", "identity", "pca"}), "array-like"],
         "n_init": [Interval(Integral, 1, len(POWERS), closed="both")],

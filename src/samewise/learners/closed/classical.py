@@ -216,12 +216,8 @@ class PCA(LinearMap):
     array([3.])
     """
 
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "explained_variance_": Values(),
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "whiten": ["boolean"],
-    }
+    _learned: ClassVar[dict[str, Attribute]] = {"explained_variance_": Values()}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"whiten": ["boolean"]}
 
     n_components: int | None = None
     _: KW_ONLY
@@ -303,9 +299,7 @@ class LDA(LinearMap):
     Mahalanobis(n_features_in=4, rank=2)
     """
 
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "classes_": Labels(),
-    }
+    _learned: ClassVar[dict[str, Attribute]] = {"classes_": Labels()}
     _target_required: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shrinkage": [FRACTION, StrOptions({"auto"})],
@@ -332,7 +326,7 @@ class LDA(LinearMap):
             The fitted learner.
         """
         with unchanged_if_refused(self):
-            X, labels = self._labeled(X, y)
+            X, labels = self._dense_examples(X, y)
             most = min(len(self.classes_) - 1, X.shape[1])
             if self.n_components is not None and self.n_components > most:
                 raise InvalidInputError(

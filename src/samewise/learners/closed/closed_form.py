@@ -15,7 +15,6 @@ from samewise.forms import GeneralizedCosine, Mahalanobis
 from samewise.learners.attributes import Attribute, FormOf
 from samewise.learners.dense_rows import dense_rows
 from samewise.learners.learner import ROWS, MapLearner
-from samewise.learners.neighbors.class_checks import numbered
 
 MOST = 2**27
 """The most values of a d × d matrix."""
@@ -39,12 +38,6 @@ class LinearMap(MapLearner, storable=False):
         """At least two points, checked and dense."""
         X = validate_data(self, X, ensure_min_samples=2, **ROWS)
         return dense_rows(X, type(self).__name__)
-
-    def _labeled(self, X: Any, y: Any) -> tuple[Array, Indices]:
-        """Labeled examples, checked and dense, and the class number of each."""
-        X, y = self._examples(X, y)
-        self.classes_, labels = numbered(y, type(self).__name__)
-        return dense_rows(X, type(self).__name__), labels
 
     def _keep(self, L: Array, dtype: np.dtype[Any]) -> None:
         self.metric_ = Mahalanobis.from_components(L.astype(dtype))

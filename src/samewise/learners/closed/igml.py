@@ -76,9 +76,7 @@ class IGML(LinearMap):
            [0.    , 0.5   ]])
     """
 
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "classes_": Labels(),
-    }
+    _learned: ClassVar[dict[str, Attribute]] = {"classes_": Labels()}
     _target_required: ClassVar[bool] = True
 
     smoothing: float = 1.0
@@ -102,7 +100,7 @@ class IGML(LinearMap):
             The fitted learner.
         """
         with unchanged_if_refused(self):
-            X, labels = self._labeled(X, y)
+            X, labels = self._dense_examples(X, y)
             self._keep(nearest_map(X, labels, self.smoothing, self.shrinkage, X.dtype), X.dtype)
         return self
 
@@ -169,9 +167,7 @@ class KIGML(KernelBasis):
     True
     """
 
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "classes_": Labels(),
-    }
+    _learned: ClassVar[dict[str, Attribute]] = {"classes_": Labels()}
 
     _: KW_ONLY
     smoothing: float = 1.0

@@ -12,6 +12,7 @@ from sklearn.preprocessing import normalize
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import DegenerateInputError, InvalidInputError
+from samewise.forms.bilinear import called
 from samewise.kernels import normalizers
 from samewise.kernels.pairwise import all_dots, row_slices
 from samewise.search.hits import hits_and_misses
@@ -69,13 +70,7 @@ class BaseSimilarity:
                 N = np.where(self.zero[left][:, None] | self.zero[right], np.inf, N)
             wrong = N <= 0
         else:
-            assert callable(self._normalizer)
-            N = np.asarray(self._normalizer(X, Y), dtype=np.float64)
-            if N.shape != (X.shape[0], Y.shape[0]):
-                raise InvalidInputError(
-                    f"The normalizer must return an array of shape {(X.shape[0], Y.shape[0])} for "
-                    f"as many rows, but its shape is {N.shape}."
-                )
+            N = called(self._normalizer, X, Y, np.float64)
             wrong = (N == 0) | ~np.isfinite(N)
         if wrong.any():
             self._refuse(left, right, wrong, N)

@@ -99,12 +99,8 @@ class RBS(ContrastLearner):
     True
     """
 
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "margin_": Number(),
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "psd": [StrOptions({"end"}), None],
-    }
+    _learned: ClassVar[dict[str, Attribute]] = {"margin_": Number()}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"psd": [StrOptions({"end"}), None]}
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike) -> Self:

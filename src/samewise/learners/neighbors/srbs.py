@@ -206,10 +206,7 @@ class SRBS(ContrastLearner):
     True
     """
 
-    _learned: ClassVar[dict[str, Attribute]] = {
-        "loss_": Number(),
-        **RAN,
-    }
+    _learned: ClassVar[dict[str, Attribute]] = {"loss_": Number(), **RAN}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "beta": [POSITIVE],
         "regularization": [NOT_NEGATIVE],

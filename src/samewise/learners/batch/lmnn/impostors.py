@@ -68,8 +68,7 @@ def search(Z: Array, reach: NDArray[np.float64], classes: Classes, workers: Work
     if after:
         anchors = np.arange(len(Z), dtype=np.int32)
     E = _shortened(Z, _depth(Z, limit, anchors, classes))
-    squares = np.einsum("ij,ij->i", E, E, dtype=np.float64)
-    half = (squares * (0.5 - rounding(E.shape[1]))).astype(np.float32)
+    half = lowered_half_squares(E)
     lowered = half - limit / np.float32(2)
     points = kernel.SearchedPoints(E, half, lowered, Z, limit, classes.starts, classes.ends)
     room = [64 * ROWS]
@@ -91,6 +90,12 @@ def search(Z: Array, reach: NDArray[np.float64], classes: Classes, workers: Work
     indptr = np.zeros(len(Z) + 1, dtype=np.int64)
     indptr[anchors + 1] = np.concatenate([counts for counts, _ in parts])
     return Candidates(np.cumsum(indptr), np.concatenate([columns for _, columns in parts]))
+
+
+def lowered_half_squares(E: NDArray[np.float32]) -> NDArray[np.float32]:
+    """‖e‖²/2 of each row, less what a product of two rows may be off."""
+    squares = np.einsum("ij,ij->i", E, E, dtype=np.float64)
+    return (squares * (0.5 - rounding(E.shape[1]))).astype(np.float32)
 
 
 def _shortened(Z: NDArray[np.float32], depth: int) -> NDArray[np.float32]:

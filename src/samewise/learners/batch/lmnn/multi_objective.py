@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from samewise._typing import Array, Indices
 from samewise.kernels import lmnn_multi_loops as kernel
 from samewise.kernels.pairwise import squared_distances
-from samewise.learners.batch.lmnn.impostors import cheapest_depth
+from samewise.learners.batch.lmnn.impostors import cheapest_depth, lowered_half_squares
 from samewise.learners.batch.lmnn.objective import SAMPLE, SLACK, HingeEvaluation
-from samewise.learners.batch.points_by_class import ROWS, WIDTH, Classes, rounding
+from samewise.learners.batch.points_by_class import ROWS, WIDTH, Classes
 from samewise.solvers.workers import Workers
 
 BLOCK = 1024
@@ -283,8 +283,7 @@ def in_reach(
     number of pairs.
     """
     E = _shortened(Z, _depth(Z, group, reach), room)
-    squares = np.einsum("ij,ij->i", E, E, dtype=np.float64)
-    half = (squares * (0.5 - rounding(E.shape[1]))).astype(np.float32)
+    half = lowered_half_squares(E)
     width = min(WIDTH, len(group.rows))
     size = expected + expected // 4 + BLOCK
     while True:
