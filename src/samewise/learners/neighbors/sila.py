@@ -30,6 +30,7 @@ from samewise.kernels.screen import screen, whitened
 from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute, FormOf, Labels
 from samewise.learners.constraints import COUNT, SHARED
+from samewise.learners.counted import Counted
 from samewise.learners.neighbors.base_similarity import BaseSimilarity
 from samewise.learners.neighbors.class_checks import numbered, warn_of_small_classes
 from samewise.learners.neighbors.similarity_learner import SimilarityLearner, similarity
@@ -43,7 +44,7 @@ LARGEST = 2**28
 
 
 @dataclass(eq=False, repr=False)
-class SiLA(SimilarityLearner):
+class SiLA(Counted, SimilarityLearner):
     """Similarity learning for k-NN: s_A(x, x') = xᵀAx'/N(x, x') by a voted perceptron.
 
     Every example should be more similar to its targets T, the k nearest of its own class under the
@@ -290,34 +291,9 @@ class SiLA(SimilarityLearner):
         saved.check(self._run.store.shape in ((1, d), (d, d)), "run must be of its features")
 
     @property
-    def _counters(self) -> History:
+    def _history(self) -> History:
         check_is_fitted(self)
         return self._run.history
-
-    @property
-    def n_updates_(self) -> int:
-        """Examples that moved A."""
-        return self._counters.updates
-
-    @property
-    def n_seen_(self) -> int:
-        """Examples shown so far."""
-        return self._counters.rounds
-
-    @property
-    def n_mistakes_(self) -> int:
-        """Examples whose margin was not positive when they were shown."""
-        return self._counters.mistakes
-
-    @property
-    def loss_(self) -> float:
-        """What margins lacked, in all."""
-        return self._counters.loss
-
-    @property
-    def history_(self) -> dict[str, NDArray[np.float64]]:
-        """The learning curve: running totals "rounds", "loss", "mistakes", "updates"."""
-        return self._counters.curve
 
 
 class Neighborhoods:
