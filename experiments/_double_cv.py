@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pickle import PicklingError
 from typing import Any
 
@@ -14,7 +15,6 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_X_y
@@ -22,11 +22,14 @@ from threadpoolctl import threadpool_limits
 
 from samewise._typing import Indices, Matrix
 from samewise.decide import KNNClassifier
-from samewise.exceptions import InvalidInputError
+from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files import container
 from samewise.forms import Form
 
 __all__ = ["DoubleCV", "double_cross_validation"]
+
+SORTED_AS = {"n_passes": "n_epochs", "step_margin": "beta"}
+"""Parameters that were renamed, and the names they are sorted by."""
 
 _RULE = ("n_neighbors", "rule")
 _KIND = "double_cross_validation"
@@ -110,7 +113,7 @@ def double_cross_validation(
         Values to try, of parameters of the learner and of the rule ("n_neighbors", "rule"). A name
         that both have is set in both; "rule__n_neighbors" sets only that of the rule. Unless
         given, ``{"n_neighbors": [1, 3]}``, or nothing for a classifier. Of equally good candidates
-        the first is chosen, in the order of `sklearn.model_selection.ParameterGrid`. One that
+        the first is chosen, in the order of `in_order`. One that
         refuses the data of a fold (more neighbors than a class has members) is left out of it.
     rule : {"knn", "sknn"}, default="knn"
         How neighbors decide, see `KNNClassifier`.
@@ -228,12 +231,26 @@ def _is_metric(learner: Any) -> bool:
     return learner is None or isinstance(learner, Form)
 
 
+def in_order(grid: Any) -> list[dict[str, Any]]:
+    """The settings of a grid in the order of scikit-learn's ParameterGrid, with one exception.
+
+    That order, which decides between equally good settings, goes by the names of parameters.
+    Renamed ones keep the place that their former name had, so that kept results stay as they are.
+    """
+    grids = [grid] if isinstance(grid, Mapping) else grid
+    found: list[dict[str, Any]] = []
+    for each in grids:
+        names = sorted(each, key=lambda name: SORTED_AS.get(name, name))
+        found += [dict(zip(names, v, strict=True)) for v in product(*(each[n] for n in names))]
+    return found
+
+
 def _candidates(learner: Any, grid: Any) -> list[dict[str, Any]]:
     """The settings to try, each with names that something has."""
     decides = not _is_metric(learner) and is_classifier(learner)
     if grid is None:
         return [{}] if decides else [{"n_neighbors": 1}, {"n_neighbors": 3}]
-    candidates = list(ParameterGrid(grid))
+    candidates = in_order(grid)
     known = set() if _is_metric(learner) else set(learner.get_params())
     if not decides:
         known |= {*_RULE, *(f"rule__{name}" for name in _RULE)}
@@ -370,7 +387,7 @@ class _State:
     def read(self, path: str | os.PathLike[str], run: str) -> None:
         content = container.read(path)
         if content.kind != _KIND:
-            content.refuse(f"holds a {content.kind}, not a double cross-validation")
+            raise FileFormatError(f"{path} holds a {content.kind}, not a double cross-validation.")
         if content.params.get("run") != run:
             raise InvalidInputError(
                 f"{os.fspath(path)!s} belongs to a run with other data, learner, grid or settings. "
@@ -379,7 +396,7 @@ class _State:
         for name, mine in vars(self).items():
             there = content.arrays.get(name)
             if there is None or there.shape != mine.shape or there.dtype != mine.dtype:
-                content.refuse(f"holds a run whose {name!r} does not fit it")
+                raise FileFormatError(f"{path} holds a run whose {name!r} does not fit it.")
             setattr(self, name, there.copy())
 
 

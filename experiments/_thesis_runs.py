@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import ParameterGrid
 
 from experiments._common import threads
-from experiments._double_cv import double_cross_validation
+from experiments._double_cv import double_cross_validation, in_order
 from experiments._thesis_data import SETS, examples, n_classes
 from experiments._thesis_learners import Once, learner
 from samewise.exceptions import SamewiseWarning
@@ -85,7 +84,7 @@ def measure(out: Path, wanted: Key) -> tuple[Key, Outcome, float]:
             checkpoint=path,
         )
     path.unlink()
-    candidates = list(ParameterGrid(grid))
+    candidates = in_order(grid)
     chosen = [
         [candidates.index(params) for params in (fold if isinstance(fold, list) else [fold])]
         for fold in result.params

@@ -9,10 +9,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from experiments._double_cv import _split, double_cross_validation
+from experiments._double_cv import _split, double_cross_validation, in_order
 from samewise import KNNClassifier, Mahalanobis, PassiveAggressive
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.learners.neighbors.relief import Relief
@@ -302,3 +303,11 @@ def test_bad_options(labeled, options, message):
 def test_one_class(labeled):
     with pytest.raises(InvalidInputError, match="at least two classes"):
         double_cross_validation(None, labeled[0], np.zeros(60))
+
+
+def test_settings_are_in_the_order_of_scikit_learn_but_for_renamed_parameters():
+    grid = {"n_neighbors": [1, 3], "average": ["a", "b"], "structure": ["x"]}
+    assert in_order(grid) == list(ParameterGrid(grid))
+    assert in_order([grid, {"z": [1]}]) == list(ParameterGrid([grid, {"z": [1]}]))
+    renamed = in_order({"n_passes": [5, 50], "n_neighbors": [1, 3]})
+    assert renamed[1] == {"n_passes": 5, "n_neighbors": 3}
