@@ -381,7 +381,7 @@ def fit(*args, data=X, labels=Y, **params):
         (lambda: fit(data=np.where(X > 1, np.nan, X)), "Input X contains NaN"),
         (lambda: fit(labels=np.zeros(10)), "at least two classes"),
         (lambda: fit(labels=None), "requires y to be passed"),
-        (lambda: fit(targets=np.full((10, 1), 1)), "Got row 1 as a target of row 1"),
+        (lambda: fit(targets=np.full((10, 1), 1)), "same class, but row 1 names row 1"),
         (lambda: fit(push_weight=2.0), "The 'push_weight' parameter of KernelLMNN must be"),
     ],
 )
