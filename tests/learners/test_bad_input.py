@@ -250,7 +250,7 @@ def test_init_that_is_no_metric(name, labeled, init, said, error):
     [
         (
             {"n_pairs": 0},
-            "The 'n_pairs' parameter of {} must be None or an int in the range [1, inf)",
+            "The 'n_pairs' parameter of {} must be an int in the range [1, inf) or None",
         ),
         ({"strategy": "hard"}, "The 'strategy' parameter of {} must be a str among"),
         ({"n_passes": 0}, "The 'n_passes' parameter of {} must be an int in the range [1, inf)"),

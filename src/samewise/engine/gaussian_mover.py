@@ -7,7 +7,6 @@ nothing is projected.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -29,7 +28,7 @@ from samewise.kernels.steps import ROUNDING
 
 
 class Gaussian(Storable, storable=False):
-    """A mover with uncertainty.
+    """A mover with uncertainty: no threshold, and nothing is projected.
 
     Parameters
     ----------
@@ -43,25 +42,6 @@ class Gaussian(Storable, storable=False):
 
     b = 0.0
     least_b = -math.inf
-    r: float
-    path: str
-
-    @property
-    @abstractmethod
-    def store(self) -> Full:
-        """The mean W."""
-
-    @abstractmethod
-    def advance(self, directions: Directions, start: int, keep: bool) -> Trace:
-        """Move by the next block of the directions, from `start` on."""
-
-    @abstractmethod
-    def variance(self, Q: Matrix, P: Matrix) -> Array:
-        """The variance of qᵀWp, all queries against all items."""
-
-    @abstractmethod
-    def noise(self, rng: np.random.RandomState) -> Array:
-        """What to add to the mean for a matrix sampled from the Gaussian."""
 
 
 class DiagonalGaussian(Gaussian):

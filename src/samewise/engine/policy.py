@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import TypeAlias
+from numbers import Integral
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +16,15 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from samewise._typing import Array
 from samewise.engine.directions import Directions
-from samewise.engine.mover import Trace
-from samewise.engine.stores import Symmetric
+from samewise.engine.mover import Correction, Trace
+from samewise.engine.stores import Full, Store, Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
+from samewise.files.storable import Storable, restored, stored
 from samewise.kernels import blocked, cone
 from samewise.kernels.steps import Step, step_size
 
 Psd: TypeAlias = str | int | None
-
-
-def restored_psd(saved: Saved) -> Psd:
-    """The `psd` of a state."""
-    if saved.is_a(int, "psd"):
-        return saved.count("psd", least=2)
-    return saved.choice("psd", ("each", "end", None))
 
 
 REFRESH = 300
@@ -217,6 +212,82 @@ class Cone:
             positive = cone.mu0 > 0 and bool(np.all(np.diagonal(cone.P) > 0))
             saved.check(positive, "P must be positive definite, as is μ₀")
         return cone
+
+
+@dataclass
+class PsdMover(Storable, storable=False):
+    """A matrix and a threshold that are brought back to M ⪰ 0 and b ≥ its least.
+
+    Parameters
+    ----------
+    store : Symmetric or Full
+        Where the matrix lives; it is moved in place.
+    b : float
+        The threshold to start from.
+    psd : {"each", "end"}, int or None, default="end"
+        When M ⪰ 0 and b ≥ `least_b` are restored. "each" takes a Symmetric store. "end" and None
+        leave it to whoever makes a form of M, which factors M anyway.
+    least_b : float, default=-inf
+        The smallest admissible threshold.
+    since : int, default=0
+        Updates since the last projection, where psd is a number.
+    cone : Cone, optional
+        Where psd="each" stands.
+    """
+
+    store: Store
+    b: float
+    _: KW_ONLY
+    psd: Psd = "end"
+    least_b: float = -math.inf
+    since: int = 0
+    cone: Cone = field(default_factory=Cone)
+
+    @property
+    def _left(self) -> int:
+        """Updates left before the next projection; −1 for never."""
+        return self.psd - self.since if isinstance(self.psd, Integral) else -1
+
+    def _follow(self, trace: Trace) -> None:
+        """Take over b, and note whether a projection is due."""
+        self.b = trace.b
+        if isinstance(self.psd, Integral):
+            self.since += len(trace.updates)
+            if self.since == self.psd:
+                self.since, trace.settle = 0, self._project
+
+    def _project(self) -> Correction:
+        """M ⪰ 0 and b ≥ its least, now."""
+        correction = self.store.project()
+        before, self.b = self.b, max(self.b, self.least_b)
+        return self.b - before, *correction
+
+    def state(self) -> State:
+        """All that the next example meets. A least b that is infinite is None."""
+        least_b = float(self.least_b) if math.isfinite(self.least_b) else None
+        values = {"b": float(self.b), "psd": self.psd, "least_b": least_b, "since": self.since}
+        state = State(values=values).add("store", stored(self.store))
+        return state.add("cone", self.cone.state())
+
+    @staticmethod
+    def _restored(saved: Saved) -> dict[str, Any]:
+        """What every such mover has, out of a state."""
+        store: Store = restored(saved.part("store"), Symmetric, Full)
+        several = saved.is_a(int, "psd")
+        choices = ("each", "end", None)
+        psd = saved.count("psd", least=2) if several else saved.choice("psd", choices)
+        exact = isinstance(store, Symmetric) and store.dtype == np.float64
+        saved.check(exact or psd != "each", "psd each needs a symmetric float64 matrix")
+        square = store.shape[0] == store.shape[1]
+        saved.check(square or psd in ("end", None), "psd needs a square matrix")
+        return {
+            "store": store,
+            "b": saved.number("b"),
+            "psd": psd,
+            "least_b": saved.number("least_b", none=-math.inf),
+            "since": saved.count("since", most=psd - 1 if several else 0),
+            "cone": Cone.restore(saved.part("cone"), store.shape[0]),
+        }
 
 
 def _largest_eigenvalue(c: NDArray[np.float64], K: NDArray[np.float64]) -> float:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from numbers import Integral
+from dataclasses import dataclass
 
 import numpy as np
 
 from samewise._typing import Array
 from samewise.engine.averaging import RankOnes
 from samewise.engine.directions import Directions
-from samewise.engine.mover import PATHS, Correction, Trace
-from samewise.engine.policy import Cone, Psd, restored_psd
-from samewise.engine.stores import Full, Store, Symmetric
+from samewise.engine.mover import PATHS, Trace
+from samewise.engine.policy import PsdMover
+from samewise.engine.stores import Symmetric
 from samewise.files.state import Saved, State
-from samewise.files.storable import Storable, restored, stored
 from samewise.kernels import blocked
 from samewise.kernels.steps import Step, step_size
 
@@ -25,38 +23,22 @@ SMALL = 128
 
 
 @dataclass
-class RankOneMover(Storable):
+class RankOneMover(PsdMover):
     """W += τ sign l rᵀ and b += τ offset, with the τ of a step.
 
     Parameters
     ----------
-    store : Symmetric or Full
-        Where W lives; it is moved in place.
-    b : float
-        The threshold to start from.
+    store, b, psd, least_b, since, cone
+        See `PsdMover`.
     step : Step
-    psd : {"each", "end"}, int or None, default="end"
-        When W ⪰ 0 and b ≥ `least_b` are restored. "each" takes a Symmetric store. "end" and None
-        leave it to whoever makes a form of W, which factors W anyway.
-    least_b : float, default=-inf
-        The smallest admissible threshold.
+        How far an example moves W and b.
     path : {"auto", "compiled", "blocked", "plain"}, default="auto"
         Compiled loop over examples, exact block recursion, or the plain NumPy loop. All take the
         same steps.
-    since : int, default=0
-        Updates since the last projection, where psd is a number.
-    cone : Cone, optional
-        Where psd="each" stands.
     """
 
-    store: Store
-    b: float
     step: Step
-    psd: Psd = "end"
-    least_b: float = -math.inf
     path: str = "auto"
-    since: int = 0
-    cone: Cone = field(default_factory=Cone)
 
     def advance(self, directions: Directions, start: int, keep: bool) -> Trace:
         """Move by the next block of the directions, from `start` on."""
@@ -70,13 +52,9 @@ class RankOneMover(Storable):
             trace = self._plain(block.dense(self.store.dtype))
         else:
             trace = self._compiled(block, blockwise=path == "blocked")
-        self.b = trace.b
+        self._follow(trace)
         if keep:
             trace.terms = self._terms(block, trace)
-        if isinstance(self.psd, Integral):
-            self.since += len(trace.updates)
-            if self.since == self.psd:
-                self.since, trace.settle = 0, self._project
         return trace
 
     def _path(self, directions: Directions) -> str:
@@ -103,11 +81,6 @@ class RankOneMover(Storable):
         if path == "cone":
             return 128 if d >= 500 else 64
         return len(directions)
-
-    @property
-    def _left(self) -> int:
-        """Updates left before the next projection; −1 for never."""
-        return self.psd - self.since if isinstance(self.psd, Integral) else -1
 
     @property
     def _floor(self) -> float:
@@ -165,12 +138,6 @@ class RankOneMover(Storable):
             terms.append(RankOnes(U, U, trace.mu[rows[projected]], projected))
         return terms
 
-    def _project(self) -> Correction:
-        """W ⪰ 0 and b ≥ its least, now."""
-        correction = self.store.project()
-        before, self.b = self.b, max(self.b, self.least_b)
-        return self.b - before, *correction
-
     def widen(self, n_new: int) -> None:
         """Add coordinates in which M is zero."""
         assert isinstance(self.store, Symmetric)
@@ -187,43 +154,20 @@ class RankOneMover(Storable):
         self.cone.narrow(kept, H)
 
     def state(self) -> State:
-        """All that the next example meets. An infinite cap, and an infinite least b, are None."""
-        values = {
-            "b": float(self.b),
-            "cap": float(self.step.cap) if np.isfinite(self.step.cap) else None,
-            "relax": float(self.step.relax),
-            "signed": self.step.signed,
-            "tolerance": float(self.step.tolerance),
-            "psd": self.psd,
-            "least_b": float(self.least_b) if np.isfinite(self.least_b) else None,
-            "path": self.path,
-            "since": self.since,
-        }
-        state = State(values=values).add("store", stored(self.store))
-        return state.add("cone", self.cone.state())
+        """All that the next example meets. An infinite cap is None."""
+        state = super().state()
+        state.values.update(self.step._asdict(), path=self.path)
+        if math.isinf(self.step.cap):
+            state.values["cap"] = None
+        return state
 
     @classmethod
     def restore(cls, saved: Saved) -> RankOneMover:
         """The mover of that state."""
-        store: Store = restored(saved.part("store"), Symmetric, Full)
         step = Step(
             saved.number("cap", least=0.0, none=math.inf),
             saved.number("relax", least=0.0),
             saved.flag("signed"),
             saved.number("tolerance", least=0.0),
         )
-        psd = restored_psd(saved)
-        exact = isinstance(store, Symmetric) and store.dtype == np.float64
-        saved.check(exact or psd != "each", "psd each needs a symmetric float64 matrix")
-        square = store.shape[0] == store.shape[1]
-        saved.check(square or psd in ("end", None), "psd needs a square matrix")
-        return cls(
-            store,
-            saved.number("b"),
-            step,
-            psd,
-            saved.number("least_b", none=-math.inf),
-            saved.choice("path", PATHS),
-            saved.count("since", most=psd - 1 if isinstance(psd, int) else 0),
-            Cone.restore(saved.part("cone"), store.shape[0]),
-        )
+        return cls(step=step, path=saved.choice("path", PATHS), **cls._restored(saved))

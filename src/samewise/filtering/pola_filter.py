@@ -104,7 +104,8 @@ class PolaFilter(SupervisedFilter):
     def _engine(self) -> Online:
         """POLA before its first step."""
         M = Symmetric.zeros(self._topics.n_features, np.float64)
-        return Online(RankOneMover(M, LEAST_B, Step(relax=self.relaxation), "each", LEAST_B))
+        step = Step(relax=self.relaxation)
+        return Online(RankOneMover(M, LEAST_B, step, psd="each", least_b=LEAST_B))
 
     def _reweigh(self) -> None:
         self._units = [self._vectors.weigh(raw) for raw in self._relevant]

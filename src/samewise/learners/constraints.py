@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from samewise.engine.mover import PATHS
 from samewise.exceptions import InvalidInputError
 from samewise.kernels import normalizers
 
@@ -17,7 +18,9 @@ FRACTION = Interval(Real, 0, 1, closed="both")
 
 SHARED: dict[str, list[Any]] = {
     "C": [POSITIVE],
+    "average": [str, tuple, list],
     "callback": [callable, None],
+    "evaluate_every": [COUNT, None],
     "hinge": [StrOptions({"linear", "squared"})],
     "max_iter": [COUNT],
     "n_components": [COUNT, None],
@@ -25,16 +28,24 @@ SHARED: dict[str, list[Any]] = {
     "n_pairs": [COUNT, None],
     "n_passes": [COUNT],
     "n_target_searches": [COUNT],
+    "n_triplets": [COUNT, None],
     "normalizer": [StrOptions(set(normalizers.NAMES)), None],
+    "path": [StrOptions(set(PATHS))],
+    "patience": [COUNT],
+    "psd": [StrOptions({"each", "end"}), Interval(Integral, 2, None, closed="left")],
     "push_weight": [FRACTION],
     "random_state": ["random_state"],
+    "rank": [COUNT, None],
+    "relaxation": [NOT_NEGATIVE],
     "shrinkage": [FRACTION],
     "shuffle": ["boolean"],
     "smoothing": [POSITIVE],
     "solver": [StrOptions({"L", "M"})],
+    "strategy": [StrOptions({"balanced", "random", "nearest"})],
     "structure": [StrOptions({"full", "diagonal"})],
     "targets": ["array-like", None],
     "tol": [NOT_NEGATIVE],
+    "tolerance": [NOT_NEGATIVE],
     "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
     "verbose": ["verbose"],
     "warm_start": ["boolean"],

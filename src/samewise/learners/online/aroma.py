@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array, Indices, Matrix
@@ -21,6 +21,7 @@ from samewise.files.state import Saved
 from samewise.forms import Bilinear
 from samewise.kernels.neighbors import top_k
 from samewise.kernels.pairwise import times
+from samewise.learners.constraints import POSITIVE
 from samewise.learners.online.initial_similarity import Bases
 from samewise.learners.online.triplet_learner import TripletLearner
 from samewise.supervision import Triplets
@@ -260,10 +261,7 @@ class DiagonalAROMA(UncertainScores, TripletLearner):
     """
 
     _moved_by = DiagonalGaussian
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TripletLearner._parameter_constraints,
-        "r": [Interval(Real, 0, None, closed="neither")],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"r": [POSITIVE]}
 
     r: float = 1.0
     margin: float | str = "auto"
@@ -427,8 +425,7 @@ class FactoredAROMA(UncertainScores, TripletLearner):
 
     _moved_by = FactoredGaussian
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TripletLearner._parameter_constraints,
-        "r": [Interval(Real, 0, None, closed="neither")],
+        "r": [POSITIVE],
         "update": [StrOptions({"margin", "mistake"})],
     }
 

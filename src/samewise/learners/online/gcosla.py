@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, GeneralizedCosine
 from samewise.kernels.psd import project
-from samewise.learners.online.pair_learner import FROM_PAIRS, PairLearner
+from samewise.learners.online.pair_learner import PairLearner
 from samewise.supervision import Pairs
 
 
@@ -121,13 +121,9 @@ class GCosLA(PairLearner):
 
     _moved_by = CosineMover
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: allowed for name, allowed in FROM_PAIRS.items() if name != "strategy"},
         "margin": [Interval(Real, 0, 1, closed="neither")],
         "step_margin": [None, Interval(Real, -2, 1, closed="neither")],
-        "psd": [StrOptions({"each", "end"}), Interval(Integral, 2, None, closed="left")],
         "update": [StrOptions({"projection", "thesis"})],
-        "average": [str, tuple, list],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
     }
 
     margin: float = 0.1
@@ -155,7 +151,8 @@ class GCosLA(PairLearner):
                 f"{step_margin:g}."
             )
         A, printed = Symmetric(np.eye(examples.X.shape[1])), self.update == "thesis"
-        return CosineMover(A, self.margin, step_margin, printed, self.psd)
+        margins = self.margin, step_margin
+        return CosineMover(A, 0.0, *margins, printed, psd=self.psd, least_b=self.margin - 1.0)
 
     def _directions(self, examples: Pairs) -> Directions:
         mover = self._online.mover

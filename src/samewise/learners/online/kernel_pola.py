@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from samewise._typing import Array, Matrix
 from samewise.engine.kernel_span import BLOCK, KernelSpan, restored_rows, rows_state
@@ -24,7 +23,7 @@ from samewise.forms import Form, KernelMahalanobis
 from samewise.kernels import psd
 from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute
-from samewise.learners.online.pair_learner import FROM_PAIRS, LEAST_B, PairDistance, PairLearner
+from samewise.learners.online.pair_learner import LEAST_B, PairDistance, PairLearner
 from samewise.supervision import Pairs
 from samewise.supervision.gate import is_labeled
 
@@ -134,16 +133,12 @@ class KernelPOLA(PairDistance, PairLearner):
 
     _moved_by = RankOneMover
     _learned: ClassVar[dict[str, Attribute]] = {
-        **PairLearner._learned,
         "_span": _Span(),
         "_first": _Point(),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **FROM_PAIRS,
         "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
         "kernel_params": [None, dict],
-        "relaxation": [Interval(Real, 0, None, closed="left")],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
         "strategy": [StrOptions({"balanced", "random"})],
     }
 
@@ -188,7 +183,8 @@ class KernelPOLA(PairDistance, PairLearner):
             # Meets keywords that the kernel does not know before anything is learned.
             self._evaluate(self._first, self._first)
         step = Step(relax=self.relaxation, tolerance=self.tolerance)
-        return RankOneMover(Symmetric(np.empty((0, 0))), LEAST_B, step, "each", LEAST_B)
+        M = Symmetric(np.empty((0, 0)))
+        return RankOneMover(M, LEAST_B, step, psd="each", least_b=LEAST_B)
 
     def _learn(self, examples: Pairs, once: bool, **how: Any) -> None:
         super()._learn(examples, once, sizes=(BLOCK, BLOCK), **how)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from samewise.engine.directions import Directions
 from samewise.engine.logdet_mover import LogDetMover
@@ -16,7 +15,8 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Mahalanobis
 from samewise.learners.attributes import Attribute, TwoNumbers
 from samewise.learners.batch.itml import chosen_bounds, definite
-from samewise.learners.online.pair_learner import FROM_PAIRS, PairDistance, PairLearner
+from samewise.learners.constraints import POSITIVE
+from samewise.learners.online.pair_learner import PairDistance, PairLearner
 from samewise.supervision import Pairs
 
 
@@ -115,10 +115,9 @@ class LEGO(PairDistance, PairLearner):
     bounds_: tuple[float, float] = field(init=False)
 
     _moved_by = LogDetMover
-    _learned: ClassVar[dict[str, Attribute]] = {**PairLearner._learned, "bounds_": TwoNumbers()}
+    _learned: ClassVar[dict[str, Attribute]] = {"bounds_": TwoNumbers()}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **FROM_PAIRS,
-        "eta": [Interval(Real, 0, None, closed="neither")],
+        "eta": [POSITIVE],
         "bounds": ["array-like", None],
         "init": [StrOptions({"identity"}), "array-like", Mahalanobis],
     }

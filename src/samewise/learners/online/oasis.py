@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -144,8 +144,6 @@ class OASIS(TripletLearner):
 
     _moved_by = RankOneMover
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TripletLearner._parameter_constraints,
-        "C": [Interval(Real, 0, None, closed="neither")],
         "symmetric": ["boolean"],
         "psd": [None, StrOptions({"end"}), Interval(Integral, 2, None, closed="left")],
     }
@@ -176,7 +174,7 @@ class OASIS(TripletLearner):
                 f"{m} and {n} features; leave both out."
             )
         W = np.array(self._start(examples), order="C")
-        return RankOneMover(Full(W), 0.0, Step(cap=self.C), self.psd, path=self.path)
+        return RankOneMover(Full(W), 0.0, Step(cap=self.C), self.path, psd=self.psd)
 
     def _form(self, M: Array) -> Form:
         if self.psd is not None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array, Matrix
 from samewise.engine.directions import Directions, pair_difference
-from samewise.engine.mover import PATHS
 from samewise.engine.policy import Psd
 from samewise.engine.rank_one_mover import RankOneMover
 from samewise.engine.stores import Symmetric
@@ -30,25 +27,6 @@ from samewise.supervision.gate import as_members, as_pairs, is_labeled
 
 LEAST_B = 1.0
 """The smallest admissible threshold on squared distances: b ≥ 1 belongs to M ⪰ 0 (POLA §3)."""
-
-FROM_PAIRS: dict[str, list[Any]] = {
-    "n_passes": [Interval(Integral, 1, None, closed="left")],
-    "shuffle": ["boolean"],
-    "n_pairs": [None, Interval(Integral, 1, None, closed="left")],
-    "strategy": [StrOptions({"balanced", "random", "nearest"})],
-    "verbose": ["verbose"],
-    "random_state": ["random_state"],
-}
-"""What parameters of every learner of pairs may be."""
-
-BY_STEPS: dict[str, list[Any]] = {
-    **FROM_PAIRS,
-    "average": [str, tuple, list],
-    "tolerance": [Interval(Real, 0, None, closed="left")],
-    "init": [str, "array-like", Mahalanobis],
-    "path": [StrOptions(set(PATHS))],
-}
-"""Those of learners that move M by steps of rank one."""
 
 
 class PairLearner(MapLearner, OnlineLearner, storable=False):
@@ -222,7 +200,7 @@ def rank_one_mover(
     # A projection finds eigenvalues of the size of float32's rounding: keep the state exact.
     dtype = np.float64 if psd == "each" else pairs.X.dtype
     M = initial_matrix(learner.init, pairs.X.shape[1], dtype)
-    return RankOneMover(Symmetric(M), b, step, psd, LEAST_B, learner.path)
+    return RankOneMover(Symmetric(M), b, step, learner.path, psd=psd, least_b=LEAST_B)
 
 
 def initial_matrix(init: Any, d: int, dtype: Any) -> Array:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from samewise.engine.averaging import Spec
 from samewise.engine.policy import Psd
 from samewise.engine.rank_one_mover import RankOneMover
+from samewise.forms import Mahalanobis
 from samewise.kernels.steps import Step
 from samewise.learners.online.pair_learner import (
-    BY_STEPS,
     PairDistance,
     PairLearner,
     rank_one_mover,
@@ -128,10 +127,8 @@ class PassiveAggressive(PairDistance, PairLearner):
 
     _moved_by = RankOneMover
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BY_STEPS,
         "rule": [StrOptions({"pa", "pa1", "pa2", "pals"})],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "psd": [StrOptions({"each", "end"}), Interval(Integral, 2, None, closed="left")],
+        "init": [str, "array-like", Mahalanobis],
     }
 
     rule: str = "pa1"

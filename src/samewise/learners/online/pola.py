@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from samewise.engine.averaging import Spec
 from samewise.engine.online import portions
 from samewise.engine.rank_one_mover import RankOneMover
+from samewise.forms import Mahalanobis
 from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute, Count
+from samewise.learners.constraints import COUNT, POSITIVE
 from samewise.learners.online.pair_learner import (
-    BY_STEPS,
     PairDistance,
     PairLearner,
     rank_one_mover,
@@ -120,12 +119,11 @@ class POLA(PairDistance, PairLearner):
     """
 
     _moved_by = RankOneMover
-    _learned: ClassVar[dict[str, Attribute]] = {**PairLearner._learned, "n_passes_": Count(1)}
+    _learned: ClassVar[dict[str, Attribute]] = {"n_passes_": Count(1)}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BY_STEPS,
-        "relaxation": [Interval(Real, 0, None, closed="left")],
-        "epsilon": [None, Interval(Real, 0, None, closed="neither")],
-        "max_passes": [Interval(Integral, 1, None, closed="left")],
+        "epsilon": [None, POSITIVE],
+        "max_passes": [COUNT],
+        "init": [str, "array-like", Mahalanobis],
     }
 
     relaxation: float = 0.0

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from samewise._typing import Array, Matrix
 from samewise.engine.directions import Directions, triplet_ranking
-from samewise.engine.mover import PATHS
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.forms import Bilinear, Form, LowRankBilinear
 from samewise.learners.attributes import Attribute, Count, Positive
+from samewise.learners.constraints import POSITIVE
 from samewise.learners.learner import PAIRS
 from samewise.learners.online import initial_similarity as starts
 from samewise.learners.online.early_stopping import Watch
@@ -79,19 +78,8 @@ class TripletLearner(
         "validation_curve_": _Curve(optional=True),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "margin": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "margin": [StrOptions({"auto"}), POSITIVE],
         "init": [str, "array-like"],
-        "average": [str, tuple, list],
-        "n_passes": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean"],
-        "n_triplets": [None, Interval(Integral, 1, None, closed="left")],
-        "rank": [None, Interval(Integral, 1, None, closed="left")],
-        "validation_fraction": [None, Interval(Real, 0, 1, closed="neither")],
-        "evaluate_every": [None, Interval(Integral, 1, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left")],
-        "path": [StrOptions(set(PATHS))],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
