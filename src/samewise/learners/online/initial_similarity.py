@@ -48,7 +48,7 @@ def initial(init: Any, m: int, n: int, bases: Bases | None) -> Array:
     return W if bases is None else bases[0].T @ W @ bases[1]
 
 
-def automatic_margin(told: Triplets, W: Array, bases: Bases | None) -> float:
+def automatic_margin(triplets: Triplets, W: Array, bases: Bases | None) -> float:
     """1, unless vectors have unit length and W says something to begin with.
 
     A step that changes its own score by the margin changes the score of an unrelated (q′, p′) by
@@ -56,12 +56,12 @@ def automatic_margin(told: Triplets, W: Array, bases: Bases | None) -> float:
     twentieth of the scores there are, which are of size s, the margin is at most s/20ρ²; the
     identity, with s = ρ, gets min(1, 1/20ρ). From W = 0 the margin only sets the scale of W.
     """
-    if not W.any() or not all(_unit_rows(X) for X in (told.X, told.items)):
+    if not W.any() or not all(_unit_rows(X) for X in (triplets.X, triplets.items)):
         return 1.0
-    Q, P = (X[_some_rows(X)] for X in (told.X, told.items))
+    Q, P = (X[_some_rows(X)] for X in (triplets.X, triplets.items))
     if bases is not None:
         Q, P = times(Q, bases[0]), times(P, bases[1])
-    one = told.items is told.X
+    one = triplets.items is triplets.X
     rho = np.sqrt(_size(Q, Q, True) * _size(P, P, True))
     scores = _size(times(Q, W.astype(Q.dtype)), P, one)
     if rho == 0.0 or scores == 0.0:
@@ -88,12 +88,12 @@ def _some_rows(X: Matrix) -> Indices:
     return rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.intp)]
 
 
-def bases(told: Triplets, rank: int) -> Bases:
+def bases(triplets: Triplets, rank: int) -> Bases:
     """Orthonormal columns that span the leading directions of the queries and of the items.
 
     Queries and items of the same width share one basis, so that the identity keeps its meaning.
     """
-    X, items = told.X, told.items
+    X, items = triplets.X, triplets.items
     if items is X:
         A = _leading(X, rank)
         return A, A
