@@ -174,7 +174,7 @@ def _csv(file: Any, source: str, separator: str) -> pd.DataFrame:
 
 def _not_utf8(source: str, error: UnicodeDecodeError) -> InvalidInputError:
     return InvalidInputError(
-        f"{source} is no text in UTF-8 (byte {error.start}: {error.reason}); save it as UTF-8."
+        f"{source} is not text in UTF-8 (byte {error.start}: {error.reason}); save it as UTF-8."
     )
 
 

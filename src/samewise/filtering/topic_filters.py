@@ -188,7 +188,7 @@ class BatchTopicFilter(AdaptiveFilter):
         θ_t ← min(θ_t, min over the documents d′ of t of sim(t, d′)).
 
     Here s₁ = cos(t, d), s₂ is the largest cos(d, d′) over the documents d′ of t, and
-    sim = α s₁ + (1 − α) s₂, as for `TopicFilter`. `decide` does both steps; `observe` goes on with
+    sim = α s₁ + (1 − α) s₂, as in `TopicFilter`. `decide` does both steps; `observe` goes on with
     documents that come later.
 
     Parameters

@@ -16,9 +16,9 @@ from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
 from samewise.forms import KernelMahalanobis
 from samewise.learners.attributes import Attribute, Count, FeatureNames
+from samewise.learners.class_checks import numbered
 from samewise.learners.constraints import SHARED
 from samewise.learners.dense_rows import dense_rows
-from samewise.learners.neighbors.class_checks import numbered
 from samewise.learners.parameters import (
     numbers_state,
     parameters_state,

@@ -19,8 +19,8 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import PosteriorSimilarity
 from samewise.learners.attributes import Attribute, Count, FormOf, Labels
 from samewise.learners.batch.batch_learner import FromLabels
+from samewise.learners.class_checks import numbered
 from samewise.learners.constraints import POSITIVE
-from samewise.learners.neighbors.class_checks import numbered
 
 
 @dataclass(eq=False, repr=False)

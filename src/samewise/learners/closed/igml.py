@@ -14,9 +14,9 @@ from sklearn.utils.validation import validate_data
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.learners.attributes import Attribute, Labels
+from samewise.learners.class_checks import numbered
 from samewise.learners.closed.closed_form import LinearMap, centered, group_sums, whitening
 from samewise.learners.kernel_basis import KernelBasis
-from samewise.learners.neighbors.class_checks import numbered
 
 
 @dataclass(eq=False, repr=False)

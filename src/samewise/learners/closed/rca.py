@@ -17,13 +17,13 @@ from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.learners.attributes import Attribute, Labels, Values
+from samewise.learners.class_checks import numbered
 from samewise.learners.closed.closed_form import LinearMap, whitening
 from samewise.learners.closed.scatter_matrices import covariances
 from samewise.learners.constraints import COUNT, check_at_most
 from samewise.learners.dense_rows import dense_rows
 from samewise.learners.kernel_basis import KernelBasis
 from samewise.learners.learner import ROWS, Learner
-from samewise.learners.neighbors.class_checks import numbered
 from samewise.supervision import Pairs
 from samewise.supervision.chunklets import checked_chunklets, draw_chunklets, linked_chunklets
 from samewise.supervision.gate import as_pairs, is_labeled

@@ -14,7 +14,7 @@ from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
 from samewise.kernels.pairwise import dense
 from samewise.learners.attributes import Attribute, Number
-from samewise.learners.neighbors.class_checks import unit, warn_of_small_classes
+from samewise.learners.class_checks import unit, warn_of_small_classes
 from samewise.learners.neighbors.similarity_learner import (
     ContrastLearner,
     Contrasts,

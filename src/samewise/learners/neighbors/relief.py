@@ -20,9 +20,9 @@ from samewise.forms import Mahalanobis, NormalizedBilinear
 from samewise.kernels.manhattan import manhattan
 from samewise.kernels.pairwise import row_slices
 from samewise.learners.attributes import Attribute, FormOf, Labels, Values
+from samewise.learners.class_checks import numbered, unit, warn_of_small_classes
 from samewise.learners.constraints import COUNT
 from samewise.learners.learner import MapLearner
-from samewise.learners.neighbors.class_checks import numbered, unit, warn_of_small_classes
 from samewise.learners.neighbors.similarity_learner import ConditionalMap, nearest_psd, similarity
 from samewise.search.hits import hits_and_misses
 

@@ -29,10 +29,10 @@ from samewise.kernels.pairwise import dense
 from samewise.kernels.screen import screen, whitened
 from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute, FormOf, Labels
+from samewise.learners.class_checks import numbered, warn_of_small_classes
 from samewise.learners.constraints import COUNT, SHARED
 from samewise.learners.counted import Counted
 from samewise.learners.neighbors.base_similarity import BaseSimilarity
-from samewise.learners.neighbors.class_checks import numbered, warn_of_small_classes
 from samewise.learners.neighbors.similarity_learner import SimilarityLearner, similarity
 from samewise.learners.neighbors.voted_perceptron import VotedRun
 

@@ -16,9 +16,9 @@ from samewise.forms import NormalizedBilinear
 from samewise.kernels.pairwise import times
 from samewise.kernels.psd import factor, project
 from samewise.learners.attributes import Attribute, FormOf, Labels
+from samewise.learners.class_checks import numbered
 from samewise.learners.learner import Learner, MapLearner
 from samewise.learners.neighbors.base_similarity import BaseSimilarity, Normalizer, rows_for
-from samewise.learners.neighbors.class_checks import numbered
 from samewise.search import margins
 
 

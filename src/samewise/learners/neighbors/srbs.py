@@ -19,8 +19,8 @@ from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Matrix
 from samewise.kernels.pairwise import dense, row_dots, row_slices, times
 from samewise.learners.attributes import RAN, Attribute, Number
+from samewise.learners.class_checks import warn_of_small_classes
 from samewise.learners.constraints import NOT_NEGATIVE, POSITIVE
-from samewise.learners.neighbors.class_checks import warn_of_small_classes
 from samewise.learners.neighbors.similarity_learner import (
     ContrastLearner,
     nearest_psd,

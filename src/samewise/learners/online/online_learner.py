@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -21,10 +21,11 @@ from samewise.engine.online import Course, Online
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.forms import Form
+from samewise.learners.counted import Counted
 from samewise.learners.learner import Learner
 
 
-class OnlineLearner(Learner, storable=False):
+class OnlineLearner(Counted, Learner, storable=False):
     """A form learned online.
 
     A learner is a recipe of five things: the supervision it takes (`_supervision`), the directions
@@ -186,31 +187,6 @@ class OnlineLearner(Learner, storable=False):
     def _history(self) -> Any:
         check_is_fitted(self)
         return self._online.history
-
-    @property
-    def n_updates_(self) -> int:
-        """Number of examples that moved the matrix."""
-        return self._history.updates
-
-    @property
-    def n_seen_(self) -> int:
-        """Number of pairs or triplets seen so far."""
-        return self._history.rounds
-
-    @property
-    def n_mistakes_(self) -> int:
-        """Number of pairs or triplets that were judged wrongly when they were seen."""
-        return self._history.mistakes
-
-    @property
-    def loss_(self) -> float:
-        """Σ ℓ_t: the sum of the hinge losses of the examples when they were seen."""
-        return self._history.loss
-
-    @property
-    def history_(self) -> dict[str, NDArray[np.float64]]:
-        """The learning curve: running totals "rounds", "loss", "mistakes", "updates"."""
-        return self._history.curve
 
     # How it is stored
 

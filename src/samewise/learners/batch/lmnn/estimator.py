@@ -22,8 +22,8 @@ from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED
 from samewise.learners.batch.lmnn.problem import LMNNProblem
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
+from samewise.learners.class_checks import warn_of_small_classes
 from samewise.learners.constraints import COUNT, check_at_most
-from samewise.learners.neighbors.class_checks import warn_of_small_classes
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog

@@ -18,9 +18,9 @@ from samewise.forms import KernelMahalanobis
 from samewise.learners.attributes import Attribute, Count
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.estimator import LMNN
+from samewise.learners.class_checks import numbered
 from samewise.learners.constraints import check_at_most
 from samewise.learners.kernel_basis import DIRECTIONS, KernelBasis
-from samewise.learners.neighbors.class_checks import numbered
 from samewise.solvers.evaluation import Matrix64
 
 ROWS = 256
