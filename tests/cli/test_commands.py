@@ -280,7 +280,13 @@ def test_control_c_in_a_terminal_leaves_no_traceback_of_any_process(files):
     code = "import samewise.cli.compare, samewise.cli; print(flush=True); samewise.cli.main()"
     command = [sys.executable, "-c", code, "compare", "wine.csv", "--label", "class"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, start_new_session=True, **pipes) as process:
+
+    def heed() -> None:
+        # Where the tests run in the background, the signal would be ignored.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    options = {"start_new_session": True, "preexec_fn": heed}
+    with subprocess.Popen(command, **options, **pipes) as process:
         process.stdout.readline()
         time.sleep(1)
         os.killpg(process.pid, signal.SIGINT)
