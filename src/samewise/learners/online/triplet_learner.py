@@ -279,13 +279,12 @@ class TripletLearner(
         return self.metric_.embed_query(self._rows(X))
 
     def score(self, X: Any, y: ArrayLike | None = None) -> float:
-        r"""How good the similarity is on the given data.
+        """How good the similarity is on the given data.
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, n_features), Triplets or array of shape \
-                (n, 3, n_features)
-            Labeled examples, or triplets.
+        X : array or CSR matrix of shape (n, n_features), or Triplets
+            Labeled examples, or triplets, also as an array of shape (n, 3, n_features).
         y : array of shape (n,), default=None
             Class labels of examples.
 
