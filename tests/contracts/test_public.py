@@ -136,7 +136,10 @@ def test_an_unknown_name_is_an_attribute_error():
 def test_names_are_sorted_and_importable(module):
     module = importlib.import_module(f"samewise{module}")
     assert module.__doc__
-    assert module.__all__ in (as_written(module.__all__), sorted(module.__all__))
+    # Those two read the catalog; the others list their names as ruff sorts them.
+    catalogued = module.__name__ in ("samewise", "samewise.learners")
+    order = sorted if catalogued else as_written
+    assert module.__all__ == order(module.__all__)
     assert len(set(module.__all__)) == len(module.__all__)
     for name in module.__all__:
         assert getattr(module, name) is not None
