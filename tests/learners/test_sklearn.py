@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -144,6 +145,21 @@ def test_grid_search_over_a_precomputed_kernel(labeled):
         for train, test in KFold(3).split(X)
     ]
     np.testing.assert_array_equal(scores, by_hand)
+
+
+def test_a_kernel_matrix_may_have_columns_that_the_metric_does_not_need(labeled):
+    """The last training points stand in no pair: the form needs fewer columns than there are."""
+    X, y = labeled
+    K = rbf_kernel(X, gamma=0.1)
+    pairs = Pairs(K, [0, 1, 2], [3, 4, 5], [1, -1, 1])
+    learner = KernelPOLA("precomputed").fit(pairs)
+    assert learner.metric_.n_features_in < len(X)
+    E = learner.metric_.embed(K)
+    nearest = np.argsort(cdist(E, E) + np.diag(np.full(len(E), np.inf)), axis=1, kind="stable")
+    assert learner.score(K, y) == np.mean(y[nearest[:, 0]] == y)
+    np.testing.assert_array_equal(
+        KNNClassifier(learner.metric_, n_neighbors=1).fit(K, y).predict(K), y
+    )
 
 
 def test_a_pipeline_from_scaling_to_neighbors(make, labeled):

@@ -59,6 +59,11 @@ class Form(Frozen, Storable, ABC, storable=False):
         """Number of features of the rows of Y (the items); that of X by default."""
         return self.n_features_in
 
+    @property
+    def takes_more_columns(self) -> bool:
+        """Whether rows may have more columns than that, as those of a kernel matrix may."""
+        return False
+
     @abstractmethod
     def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
         """Values of the rows of checked X and Y, one by one."""

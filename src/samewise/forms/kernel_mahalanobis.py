@@ -107,6 +107,11 @@ class KernelMahalanobis(EuclideanForm):
             return int(self.support.max()) + 1
         return self.support.shape[1]
 
+    @property
+    def takes_more_columns(self) -> bool:
+        """Whether rows may have more columns: those of training points beside the support."""
+        return self.kernel == "precomputed"
+
     def embed(self, X: Matrix) -> Array:
         """Rows k(X, support) Cᵀ, whose Euclidean distance is this distance.
 

@@ -7,9 +7,14 @@ import numpy as np
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
-from samewise.search.distance_search import BLOCK_BYTES, DistanceSearch, embedding
+from samewise.search.distance_search import (
+    BLOCK_BYTES,
+    DistanceSearch,
+    embedding,
+    items_of,
+    queries_of,
+)
 from samewise.search.grouped_search import GroupedSearch
-from samewise.supervision.supervision_checks import checked_rows
 
 
 class ClassIndex:
@@ -36,11 +41,11 @@ class ClassIndex:
     """
 
     def __init__(self, form: Form | None, X: Matrix, labels: Indices) -> None:
-        X = checked_rows(X, None if form is None else form.n_features_items, "X")
+        X = items_of(form, X)
         labels = np.asarray(labels)
         self.form = form
         self.sizes = np.bincount(labels)
-        self._n_query_features = X.shape[1] if form is None else form.n_features_in
+        self._n_features = X.shape[1]
         order = np.argsort(labels, kind="stable")
         cuts = np.cumsum(self.sizes)
         self._members = [slice(b - n, b) for n, b in zip(self.sizes, cuts, strict=True)]
@@ -75,7 +80,7 @@ class ClassIndex:
                 f"k must be an integer from 1 to {self.sizes.min()}, the size of the smallest "
                 f"class. Got {k!r} instead."
             )
-        Q = checked_rows(Q, self._n_query_features, "Q")
+        Q = queries_of(self.form, Q, self._n_features)
         if not self._searches:
             assert self.form is not None
             return self._by_blocks(self.form, Q, k)

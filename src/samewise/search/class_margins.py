@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, Mahalanobis
-from samewise.search.distance_search import BLOCK_BYTES
+from samewise.search.distance_search import BLOCK_BYTES, items_of
 from samewise.search.hits import hits_and_misses
-from samewise.supervision.supervision_checks import checked_rows, labeled_rows
+from samewise.supervision.supervision_checks import labeled_rows
 
 
 def margins(
@@ -61,7 +61,7 @@ def margins(
         raise InvalidInputError(f"n_neighbors must be an integer. Got {n_neighbors!r} instead.")
     if n_neighbors < 1:
         raise InvalidInputError(f"n_neighbors must be at least 1. Got {n_neighbors} instead.")
-    X = checked_rows(X, None if form is None else form.n_features_in, "X")
+    X = items_of(form, X)
     classes, labels = np.unique(labeled_rows(X, y)[1], return_inverse=True)
     if len(classes) < 2:
         raise InvalidInputError("Margins need labels of at least two classes. Got one class.")

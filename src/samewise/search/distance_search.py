@@ -20,6 +20,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.kernels.neighbors import at_least, first_k_per_row, kth_bound
 from samewise.kernels.pairwise import squared_norms
+from samewise.supervision.supervision_checks import checked_rows
 
 Route = Literal["auto", "tree", "blocked"]
 
@@ -40,6 +41,20 @@ def _choose_route(X: Matrix, route: Route) -> Route:
     # not worth the risk: there both are fast, while a lost tree costs several times the products.
     n, d = X.shape
     return "tree" if n >= 32 * 2**d else "blocked"
+
+
+def items_of(form: Form | None, X: Matrix) -> Matrix:
+    """X as rows to search in, with the features of the form's items."""
+    if form is None:
+        return checked_rows(X, None, "X")
+    return checked_rows(X, form.n_features_items, "X", more_columns=form.takes_more_columns)
+
+
+def queries_of(form: Form | None, Q: Matrix, n_features: int) -> Matrix:
+    """Q as queries: with the features that the form wants, or those of the stored rows."""
+    if form is None:
+        return checked_rows(Q, n_features, "Q")
+    return checked_rows(Q, form.n_features_in, "Q", more_columns=form.takes_more_columns)
 
 
 class DistanceSearch:

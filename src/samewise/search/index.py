@@ -8,9 +8,15 @@ from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.kernels.neighbors import top_k
-from samewise.search.distance_search import BLOCK_BYTES, DistanceSearch, Route, embedding
+from samewise.search.distance_search import (
+    BLOCK_BYTES,
+    DistanceSearch,
+    Route,
+    embedding,
+    items_of,
+    queries_of,
+)
 from samewise.search.grouped_search import GroupedSearch
-from samewise.supervision.supervision_checks import checked_rows
 
 
 class Index:
@@ -55,10 +61,9 @@ class Index:
             raise InvalidInputError(
                 f"route must be 'auto', 'tree' or 'blocked'. Got {route!r} instead."
             )
-        X = checked_rows(X, None if form is None else form.n_features_items, "X")
+        X = items_of(form, X)
         self.form = form
-        self.n_rows = X.shape[0]
-        self._n_query_features = X.shape[1] if form is None else form.n_features_in
+        self.n_rows, self._n_features = X.shape
         self._embed, self._search = embedding(form), _search(form, X, route)
 
     @property
@@ -86,7 +91,7 @@ class Index:
         indices : ndarray of shape (n, k)
             Row numbers of the neighbors among the stored rows.
         """
-        Q = checked_rows(Q, self._n_query_features, "Q")
+        Q = queries_of(self.form, Q, self._n_features)
         self._check_k(Q, k, exclude_self)
         return self._search.query(self._embed(Q), k, exclude_self)
 

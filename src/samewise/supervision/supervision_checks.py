@@ -16,8 +16,13 @@ LARGEST = {np.dtype(np.float64): 1e70, np.dtype(np.float32): 1e15}
 """Beyond this a step would need ‖v‖⁴ or a product that the type cannot hold."""
 
 
-def checked_rows(X: Any, n_features: int | None, name: str, least: int = 1) -> Matrix:
-    """X as finite float rows, dense or CSR: at least so many, with the wanted features."""
+def checked_rows(
+    X: Any, n_features: int | None, name: str, least: int = 1, more_columns: bool = False
+) -> Matrix:
+    """X as finite float rows, dense or CSR: at least so many, with the wanted features.
+
+    With `more_columns`, as for rows of a kernel matrix, there may be more features than wanted.
+    """
     floats = [np.float64, np.float32]
     try:
         X = check_array(
@@ -25,9 +30,10 @@ def checked_rows(X: Any, n_features: int | None, name: str, least: int = 1) -> M
         )
     except ValueError as error:
         raise InvalidInputError(str(error)) from error
-    if n_features is not None and X.shape[1] != n_features:
+    width = X.shape[1]
+    if n_features is not None and (width < n_features or (width > n_features and not more_columns)):
         raise InvalidInputError(
-            f"{name} has {X.shape[1]} features, but {n_features} are expected here; "
+            f"{name} has {width} features, but {n_features} are expected here; "
             "pass rows with the features the index and its form were made for."
         )
     return X
