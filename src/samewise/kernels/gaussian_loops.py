@@ -246,7 +246,7 @@ def _times(W: Array, q: Array, p: Array, h: NDArray[np.float64], k: NDArray[np.f
         k[r] = inner
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _move_by_mistake(
     W: Array,
     q: Array,

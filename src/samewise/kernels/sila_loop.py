@@ -131,34 +131,47 @@ def advance(A: Array, block: ShownExamples, rule: MarginRule, trace: UpdateTrace
     Update i leaves A + τ_i (x w_iᵀ) in the given structure, and + μ_i u_i u_iᵀ (or + u_i on the
     diagonal) from the projection.
     """
-    n, d = block.asked.shape[0], trace.W.shape[1]
-    n_chunks = block.screen[0].shape[1] // ((CHUNK + 1) * WIDTH)
-    ahead = _lookahead(d, block.targets.shape[1], n_chunks)
+    # Arrays are taken out of the tuples once: within the loop each access would count references.
+    rows, asked, own, targets, target_inverse, pool, inverse, screen, _ = block
+    structure, psd, step, wanted = rule
+    tau, violation, W, mu, U = trace
+    n, d = asked.shape[0], W.shape[1]
+    n_chunks = screen[0].shape[1] // ((CHUNK + 1) * WIDTH)
+    ahead = _lookahead(d, targets.shape[1], n_chunks)
+    xs, us, ks, values, found, _ = ahead
     # The first projection is made by an eigendecomposition, the others from it.
-    wide = d if rule.psd and rule.structure != DIAGONAL else 0
+    wide = d if psd and structure != DIAGONAL else 0
     P, mu0, gh, Q = np.empty((wide, wide)), 0.0, np.empty((2, wide)), np.empty((KRYLOV, wide))
     scored, e, ready = 0, 0, 0
     for i in range(n):
         if ready == 0:
             e, ready = 0, min(2 if n_chunks else 1, n - i)
-            scored += _look(A, block, rule.structure, i, ready, ahead)
-        k, x = ahead.ks[e], ahead.xs[e]
-        best, w = ahead.found[e, :k], trace.W[i]
-        trace.violation[i] = rule.wanted - _margin(block, i, e, ahead)
+            _prepare(A, rows, asked[i : i + ready], targets[i : i + ready], structure, xs, us, ks)
+            values[:], found[:] = -np.inf, rows[0].shape[0] - 1
+            if n_chunks:
+                scored += _search(block, i, ready, ahead)
+        k, x, u = ks[e], xs[e], us[e]
+        top, best, w = values[e, :k], found[e, :k], W[i]
+        if pool.shape[0]:
+            _search_pool(rows, u, pool[i], inverse, i, top, best)
+        elif n_chunks == 0:
+            _search_all(rows, u, own[i], inverse, i, top, best)
+        violation[i] = wanted - _margin(rows, u, targets[i], target_inverse, i, top)
         e, ready = e + 1, ready - 1
-        trace.tau[i] = 0.0
-        if trace.violation[i] < 0.0:
+        tau[i] = 0.0
+        if violation[i] < 0.0:
             continue
-        _contrast(block, i, best, w)
-        trace.tau[i] = _step(rule, trace.violation[i], x, w)
-        if trace.tau[i] != 0.0:
+        places = pool[i] if pool.shape[0] else pool[:0].ravel()
+        _contrast(rows, targets[i], target_inverse, best, places, inverse, i, w)
+        tau[i] = _step(step, wanted, structure, violation[i], x, w)
+        if tau[i] != 0.0:
             ready = 0
-            _move(A, trace.tau[i], x, w, rule.structure, rule.psd)
-            if rule.psd and rule.structure == DIAGONAL:
-                trace.mu[i] = _clip(A, trace.U[i])
-            elif rule.psd:
-                c = 2.0 * trace.tau[i] if rule.structure == SYMMETRIC else trace.tau[i]
-                trace.mu[i], mu0 = _project(A, c, x, w, P, mu0, Q, gh, trace.U[i])
+            _move(A, tau[i], x, w, structure, psd)
+            if psd and structure == DIAGONAL:
+                mu[i] = _clip(A, U[i])
+            elif psd:
+                c = 2.0 * tau[i] if structure == SYMMETRIC else tau[i]
+                mu[i], mu0 = _project(A, c, x, w, P, mu0, Q, gh, U[i])
     return scored
 
 
@@ -185,22 +198,31 @@ def _lookahead(d: int, k: int, n_chunks: int) -> Lookahead:
 
 
 @njit(cache=True)
-def _look(
-    A: Array, block: ShownExamples, structure: int, i: int, ready: int, ahead: Lookahead
-) -> int:
-    """Prepare the example i, or i and the next; returns how many rows a screened search scored."""
-    rows, targets, asked, seeds = block.rows, block.targets, block.asked, block.seeds
-    xs, us, ks, values, found, work = ahead
-    values[:], found[:] = -np.inf, rows[0].shape[0] - 1
-    for a in range(ready):
+def _prepare(
+    A: Array,
+    rows: Rows,
+    asked: NDArray[Any],
+    targets: NDArray[Any],
+    structure: int,
+    xs: Array,
+    us: Array,
+    ks: NDArray[Any],
+) -> None:
+    """The rows of examples, what A makes of them, and how many targets they have."""
+    for a in range(asked.shape[0]):
         ks[a] = 0
-        while ks[a] < targets.shape[1] and targets[i + a, ks[a]] >= 0:
+        while ks[a] < targets.shape[1] and targets[a, ks[a]] >= 0:
             ks[a] += 1
         xs[a] = 0.0
-        _add_row(rows, asked[i + a], 1.0, xs[a])
+        _add_row(rows, asked[a], 1.0, xs[a])
         _image(A, xs[a], structure, us[a])
-    if work[0].shape[0] == 0:
-        return 0
+
+
+@njit(cache=True)
+def _search(block: ShownExamples, i: int, ready: int, ahead: Lookahead) -> int:
+    """Find the impostors of example i, or i and the next; returns how many rows were scored."""
+    rows, targets, asked, seeds = block.rows, block.targets, block.asked, block.seeds
+    _, us, ks, values, found, work = ahead
     for a in range(ready):
         top, best = values[a, : ks[a]], found[a, : ks[a]]
         _try(rows, us[a], seeds[asked[i + a]], top, best)
@@ -214,54 +236,75 @@ def _look(
 
 
 @njit(cache=True)
-def _margin(block: ShownExamples, i: int, e: int, ahead: Lookahead) -> float:
-    """Similarities to the targets minus those to the impostors, which are found where needed."""
-    k, u = ahead.ks[e], ahead.us[e]
-    top, best = ahead.values[e, :k], ahead.found[e, :k]
-    rows, inverse = block.rows, block.inverse
+def _search_pool(
+    rows: Rows, u: Array, pool: NDArray[Any], inverse: Array, i: int, top: Array, best: NDArray[Any]
+) -> None:
+    """Find the impostors of example i among its candidates."""
+    for j in range(pool.shape[0]):
+        at = pool[j]
+        if at >= 0:
+            s = _dot(rows, at, u)
+            insert(s * inverse[i, j] if inverse.shape[0] else s, at, top, best)
+
+
+@njit(cache=True)
+def _search_all(
+    rows: Rows, u: Array, own: NDArray[Any], inverse: Array, i: int, top: Array, best: NDArray[Any]
+) -> None:
+    """Find the impostors of example i among all rows of other classes."""
+    for at in range(rows[0].shape[0] - 1):
+        if not own[0] <= at < own[1]:
+            s = _dot(rows, at, u)
+            insert(s * inverse[i, at] if inverse.shape[0] else s, at, top, best)
+
+
+@njit(cache=True)
+def _margin(
+    rows: Rows, u: Array, targets: NDArray[Any], target_inverse: Array, i: int, top: Array
+) -> float:
+    """Similarities to the targets minus those to the impostors."""
     margin = 0.0
-    for q in range(k):
-        s = _dot(rows, block.targets[i, q], u)
-        margin += s * block.target_inverse[i, q] if block.target_inverse.shape[0] else s
-    if block.pool.shape[0]:
-        for j in range(block.pool.shape[1]):
-            at = block.pool[i, j]
-            if at >= 0:
-                s = _dot(rows, at, u)
-                insert(s * inverse[i, j] if inverse.shape[0] else s, at, top, best)
-    elif ahead.work[0].shape[0] == 0:
-        for at in range(rows[0].shape[0] - 1):
-            if not block.own[i, 0] <= at < block.own[i, 1]:
-                s = _dot(rows, at, u)
-                insert(s * inverse[i, at] if inverse.shape[0] else s, at, top, best)
-    for q in range(k):
+    for q in range(top.shape[0]):
+        s = _dot(rows, targets[q], u)
+        margin += s * target_inverse[i, q] if target_inverse.shape[0] else s
+    for q in range(top.shape[0]):
         margin -= top[q]
     return margin
 
 
 @njit(cache=True)
-def _contrast(block: ShownExamples, i: int, best: NDArray[Any], w: Array) -> None:
-    """w = Σ_q y_q/N − z_q/N over the targets y and the impostors z of example i."""
+def _contrast(
+    rows: Rows,
+    targets: NDArray[Any],
+    target_inverse: Array,
+    best: NDArray[Any],
+    places: NDArray[Any],
+    inverse: Array,
+    i: int,
+    w: Array,
+) -> None:
+    """w = Σ_q y_q/N − z_q/N over the targets y of example i and its impostors z.
+
+    `places` are the candidates whose 1/N `inverse` has, all rows if there are none.
+    """
     w[:] = 0.0
     for q in range(best.shape[0]):
-        y, z = block.targets[i, q], best[q]
-        c = block.target_inverse[i, q] if block.target_inverse.shape[0] else 1.0
-        _add_row(block.rows, y, c, w)
+        c = target_inverse[i, q] if target_inverse.shape[0] else 1.0
+        _add_row(rows, targets[q], c, w)
         c = 1.0
-        if block.inverse.shape[0]:
-            at = _place(block.pool[i], z) if block.pool.shape[0] else z
-            c = block.inverse[i, at]
-        _add_row(block.rows, z, -c, w)
+        if inverse.shape[0]:
+            c = inverse[i, _place(places, best[q]) if places.shape[0] else best[q]]
+        _add_row(rows, best[q], -c, w)
 
 
 @njit(cache=True)
-def _step(rule: MarginRule, violation: float, x: Array, w: Array) -> float:
-    if rule.wanted == 0.0:
+def _step(step: Step, wanted: float, structure: int, violation: float, x: Array, w: Array) -> float:
+    if wanted == 0.0:
         return 1.0
-    gain = _gain(x, w, rule.structure)
+    gain = _gain(x, w, structure)
     if gain <= 0.0:
         return 0.0
-    return step_size(violation, gain, 1.0, rule.step)
+    return step_size(violation, gain, 1.0, step)
 
 
 @njit(cache=True)
