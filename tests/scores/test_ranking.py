@@ -1,3 +1,4 @@
+import itertools
 import math
 import tracemalloc
 
@@ -71,6 +72,25 @@ def naive_table(scores, gains, k):
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
+def over_orders(scores, gains, k):
+    """The means of all scores over all orders of items of equal score, order by order."""
+    tables = []
+    for order in itertools.permutations(range(scores.shape[1])):
+        columns = list(order)
+        tables.append(naive_table(scores[:, columns], gains[:, columns], k))
+    return {name: np.mean([table[name] for table in tables], axis=0) for name in tables[0]}
+
+
+def all_scores(scores, gains, k, **options):
+    return {
+        "precision": precision_at_k(scores, gains, k, **options),
+        "recall": recall_at_k(scores, gains > 0, k, **options),
+        "ndcg": ndcg(scores, gains, k, **options),
+        "map": average_precision(scores, gains, **options),
+        "mrr": reciprocal_rank(scores, gains > 0, **options),
+    }
+
+
 def in_blocks(C, size):
     return ((slice(i, min(i + size, len(C))), C[i : i + size]) for i in range(0, len(C), size))
 
@@ -81,18 +101,60 @@ def in_blocks(C, size):
 def test_scores_are_those_of_the_formulas(seed, levels, dtype, k):
     scores, gains = draw(seed, levels, dtype)
     expected = naive_table(scores, gains, k)
-    found = {
-        "precision": precision_at_k(scores, gains, k),
-        "recall": recall_at_k(scores, gains > 0, k),
-        "ndcg": ndcg(scores, gains, k),
-        "map": average_precision(scores, gains),
-        "mrr": reciprocal_rank(scores, gains > 0),
-    }
-    for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, rtol=1e-12, err_msg=name)
-        assert found[name].dtype == np.float64
-    if k == scores.shape[1]:
-        np.testing.assert_array_equal(ndcg(scores, gains), found["ndcg"])
+    for ties in ("index",) if levels else ("index", "expected"):
+        found = all_scores(scores, gains, k, ties=ties)
+        for name, values in expected.items():
+            np.testing.assert_allclose(found[name], values, rtol=1e-12, err_msg=name)
+            assert found[name].dtype == np.float64
+        if k == scores.shape[1]:
+            np.testing.assert_array_equal(ndcg(scores, gains, ties=ties), found["ndcg"])
+
+
+@pytest.mark.parametrize("k", [1, 2, 4, 6])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ties_are_worth_the_mean_over_their_orders(seed, dtype, k):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 3, size=(8, 6)).astype(dtype)
+    scores[1] = 7
+    gains = rng.integers(-2, 4, size=scores.shape).clip(0) * np.array(0.5)
+    gains[0], gains[1:, 3] = 0, 1.5
+    for name, values in over_orders(scores, gains, k).items():
+        found = all_scores(scores, gains, k)[name]
+        np.testing.assert_allclose(found, values, rtol=1e-12, err_msg=name)
+
+
+def test_a_constant_score_is_worth_chance():
+    """However the gallery is sorted: 30 of 100 items are relevant."""
+    flat = np.zeros((2, 100))
+    gains = np.array([np.arange(100) < 30, np.arange(100) >= 70])
+    for k in (1, 10, 99, 100):
+        np.testing.assert_allclose(precision_at_k(flat, gains, k), 0.3, rtol=1e-12)
+        np.testing.assert_allclose(recall_at_k(flat, gains, k), k / 100, rtol=1e-12)
+    ap = np.mean([(1 + (rank - 1) * 29 / 99) / rank for rank in range(1, 101)])
+    np.testing.assert_allclose(average_precision(flat, gains), ap, rtol=1e-12)
+    first = [math.comb(100 - rank, 29) / math.comb(100, 30) / rank for rank in range(1, 72)]
+    np.testing.assert_allclose(reciprocal_rank(flat, gains), sum(first), rtol=1e-12)
+    assert average_precision(flat, gains, ties="index")[0] == 1.0
+
+
+def test_the_order_of_tied_columns_does_not_matter(seed):
+    scores, gains = draw(seed, levels=2, n_queries=20, n_items=300)
+    mixed = np.random.default_rng(seed).permutation(300)
+    here, there = all_scores(scores, gains, 20), all_scores(scores[:, mixed], gains[:, mixed], 20)
+    for name, values in here.items():
+        np.testing.assert_allclose(there[name], values, rtol=1e-12, err_msg=name)
+
+
+def test_bad_ties():
+    match = "ties must be 'expected' or 'index'. Got 'random' instead"
+    for function in (average_precision, reciprocal_rank, ndcg):
+        with pytest.raises(InvalidInputError, match=match):
+            function(GOOD, [[1, 0, 0]], ties="random")
+    for function in (precision_at_k, recall_at_k):
+        with pytest.raises(InvalidInputError, match=match):
+            function(GOOD, [[1, 0, 0]], 1, ties="random")
+    with pytest.raises(InvalidInputError, match=match):
+        retrieval_scores([(slice(0, 1), GOOD)], [0], [0, 1, 2], ks=(1,), ties="random")
 
 
 def test_scores_agree_with_scikit_learn(seed):
@@ -104,24 +166,28 @@ def test_scores_agree_with_scikit_learn(seed):
     np.testing.assert_allclose(ap, theirs, rtol=1e-12)
     lrap = label_ranking_average_precision_score(relevant, scores)
     np.testing.assert_allclose(ap.mean(), lrap, rtol=1e-12)
-    for k in (None, 1, 7):
+    for levels, k in itertools.product((None, 1), (None, 1, 7)):
+        scores, gains = (a[1:] for a in draw(seed, levels))
         np.testing.assert_allclose(ndcg(scores, gains, k).mean(), ndcg_score(gains, scores, k=k))
 
 
-def test_ties_go_to_the_smaller_column():
+def test_ties_may_go_to_the_smaller_column():
     tied = np.zeros((1, 3))
-    assert reciprocal_rank(tied, [[0, 0, 1]])[0] == 1 / 3
-    assert precision_at_k(tied, [[1, 0, 0]], 1)[0] == 1.0
-    assert average_precision(tied, [[0, 1, 0]])[0] == 0.5
+    assert reciprocal_rank(tied, [[0, 0, 1]], ties="index")[0] == 1 / 3
+    assert precision_at_k(tied, [[1, 0, 0]], 1, ties="index")[0] == 1.0
+    assert average_precision(tied, [[0, 1, 0]], ties="index")[0] == 0.5
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_zeros_of_either_sign_and_equal_infinities_tie(dtype):
     scores = np.array([[0.0, -0.0, 0.0, -0.0], [-np.inf, np.inf, -np.inf, np.inf]], dtype=dtype)
     gains = np.array([[0, 0, 1, 0], [1, 0, 0, 0]])
-    np.testing.assert_array_equal(reciprocal_rank(scores, gains), [1 / 3, 1 / 3])
-    np.testing.assert_array_equal(precision_at_k(scores, gains, 3), [1 / 3, 1 / 3])
-    np.testing.assert_array_equal(precision_at_k(scores, gains, 2), [0.0, 0.0])
+    in_order = {"ties": "index"}
+    np.testing.assert_array_equal(reciprocal_rank(scores, gains, **in_order), [1 / 3, 1 / 3])
+    np.testing.assert_array_equal(precision_at_k(scores, gains, 3, **in_order), [1 / 3, 1 / 3])
+    np.testing.assert_array_equal(precision_at_k(scores, gains, 2, **in_order), [0.0, 0.0])
+    np.testing.assert_allclose(reciprocal_rank(scores, gains), [25 / 48, 7 / 24])
+    np.testing.assert_allclose(precision_at_k(scores, gains, 3), [1 / 4, 1 / 6])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -138,22 +204,29 @@ def test_adjacent_floats_do_not_tie(dtype):
 @pytest.mark.parametrize("levels", [1, 3, 300, None])
 def test_full_order_is_that_of_a_stable_sort(seed, levels, dtype, layout):
     scores, _ = draw(seed, levels, dtype, n_queries=5, n_items=400)
-    order = ranking._ranked(np.asarray(scores, order=layout))
+    order, equal = ranking._ranked(np.asarray(scores, order=layout))
     np.testing.assert_array_equal(order, np.argsort(-scores, axis=1, kind="stable"))
+    steps = np.diff(np.take_along_axis(scores, order, axis=1), axis=1, prepend=np.inf)
+    np.testing.assert_array_equal(equal, steps == 0)
 
 
+@pytest.mark.parametrize("ties", ["index", "expected"])
 @pytest.mark.parametrize("chunk", [1, 60])
-def test_size_of_the_chunks_does_not_matter(monkeypatch, chunk):
+def test_size_of_the_chunks_does_not_matter(monkeypatch, chunk, ties):
     scores, gains = draw(5, levels=1)
-    whole = average_precision(scores, gains), reciprocal_rank(scores, gains)
+    by_matrix = (average_precision, reciprocal_rank)
+    whole = [function(scores, gains, ties=ties) for function in by_matrix]
     y = np.arange(12) % 3
     blocks = list(in_blocks(scores[:, :12], 7))
-    in_one = retrieval_scores(blocks, y, y, exclude_self=True)
+    in_one = retrieval_scores(blocks, y, y, exclude_self=True, ties=ties)
     monkeypatch.setattr(ranking, "_CHUNK", chunk)
-    np.testing.assert_array_equal(average_precision(scores, gains), whole[0])
-    np.testing.assert_array_equal(reciprocal_rank(scores, gains), whole[1])
-    for name, values in retrieval_scores(blocks, y, y, exclude_self=True).per_query.items():
-        np.testing.assert_array_equal(values, in_one.per_query[name], err_msg=name)
+    for function, values in zip(by_matrix, whole, strict=True):
+        np.testing.assert_array_equal(function(scores, gains, ties=ties), values)
+    again = retrieval_scores(blocks, y, y, exclude_self=True, ties=ties)
+    for name, values in again.per_query.items():
+        # The last bit of a product with fractions is BLAS's to say.
+        rtol = 1e-15 if "ndcg" in name and ties == "expected" else 0
+        np.testing.assert_allclose(values, in_one.per_query[name], rtol=rtol, err_msg=name)
 
 
 def test_perfect_and_worst_rankings():
@@ -195,7 +268,8 @@ def test_blocks_give_the_scores_of_the_formulas(seed, size, levels, dtype, exclu
     C, _ = draw(seed, levels, dtype, n_queries=30, n_items=30)
     y = np.random.default_rng(seed).choice(["a", "b", "c"], 30)
     y[4] = "z"
-    result = retrieval_scores(in_blocks(C, size), y, y, ks=KS, exclude_self=exclude_self)
+    options = {"ks": KS, "exclude_self": exclude_self}
+    result = retrieval_scores(in_blocks(C, size), y, y, **options, ties="index")
     kept = ~np.eye(30, dtype=bool) if exclude_self else np.ones((30, 30), dtype=bool)
     rankings = [C[i, kept[i]] for i in range(30)]
     gains = [(y == y[i])[kept[i]].astype(int) for i in range(30)]
@@ -206,6 +280,13 @@ def test_blocks_give_the_scores_of_the_formulas(seed, size, levels, dtype, exclu
             np.testing.assert_allclose(result.means[key], np.nanmean(values), rtol=1e-12)
     assert result.n_skipped == int(exclude_self)
     assert len(result.means) == 3 * len(KS) + 2
+    # With the ties left open, the scores of matrices, which are checked order by order.
+    result = retrieval_scores(in_blocks(C, size), y, y, **options)
+    for i, (scores, hits) in enumerate(zip(rankings, gains, strict=True)):
+        for k in KS:
+            for name, value in all_scores(scores[None], hits[None], k).items():
+                key = name if name in ("map", "mrr") else f"{name}@{k}"
+                np.testing.assert_allclose(result.per_query[key][i], value[0], rtol=1e-12)
 
 
 def test_blocks_may_come_in_any_order():

@@ -1,7 +1,14 @@
 """Retrieval: how high the relevant items stand when each query ranks all items.
 
-Items are ranked by falling score; equal scores stand in the order of their columns. A query
-without any relevant item has no score: its value is NaN, and means leave it out.
+Items are ranked by falling score. Items of equal score have no order of their own: a score is the
+mean over all their orders (`ties="expected"`), so that equal scores are worth as much as chance.
+`ties="index"` takes them in the order of their columns. A query without any relevant item has no
+score: its value is NaN, and means leave it out.
+
+The means over orders are closed forms, no samples:
+
+F. McSherry and M. Najork: Computing information retrieval performance measures efficiently in the
+presence of tied scores. ECIR 2008.
 """
 
 from __future__ import annotations
@@ -9,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +27,8 @@ from samewise.kernels.neighbors import top_k
 
 _Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
+
+Ties = Literal["expected", "index"]
 
 # Rows are ranked so many values at a time: little memory beside the block, and much of it cached.
 _CHUNK = 2**18
@@ -49,7 +58,9 @@ class RetrievalScores:
         return int(np.isnan(self.per_query["map"]).sum())
 
 
-def precision_at_k(scores: ArrayLike, relevant: ArrayLike, k: int) -> _Floats:
+def precision_at_k(
+    scores: ArrayLike, relevant: ArrayLike, k: int, *, ties: Ties = "expected"
+) -> _Floats:
     """Fraction of the first k items that are relevant: |relevant ∩ first k| / k.
 
     Parameters
@@ -60,6 +71,8 @@ def precision_at_k(scores: ArrayLike, relevant: ArrayLike, k: int) -> _Floats:
         Booleans or gains; an item of gain > 0 is relevant.
     k : int
         1 ≤ k ≤ n_items.
+    ties : {"expected", "index"}, default="expected"
+        Items of equal score: the mean over all their orders, or the order of their columns.
 
     Returns
     -------
@@ -72,11 +85,13 @@ def precision_at_k(scores: ArrayLike, relevant: ArrayLike, k: int) -> _Floats:
     >>> precision_at_k([[0.9, 0.1, 0.5], [0.2, 0.3, 0.1]], [[1, 1, 0], [0, 1, 0]], k=2)
     array([0.5, 0.5])
     """
-    hits, n_relevant = _first_hits(scores, relevant, k)
+    hits, n_relevant = _first_hits(scores, relevant, k, ties)
     return _where_relevant(hits.mean(axis=1), n_relevant)
 
 
-def recall_at_k(scores: ArrayLike, relevant: ArrayLike, k: int) -> _Floats:
+def recall_at_k(
+    scores: ArrayLike, relevant: ArrayLike, k: int, *, ties: Ties = "expected"
+) -> _Floats:
     """Fraction of the relevant items that are among the first k: |relevant ∩ first k| / |relevant|.
 
     Parameters
@@ -87,6 +102,8 @@ def recall_at_k(scores: ArrayLike, relevant: ArrayLike, k: int) -> _Floats:
         Booleans or gains; an item of gain > 0 is relevant.
     k : int
         1 ≤ k ≤ n_items.
+    ties : {"expected", "index"}, default="expected"
+        Items of equal score: the mean over all their orders, or the order of their columns.
 
     Returns
     -------
@@ -99,11 +116,13 @@ def recall_at_k(scores: ArrayLike, relevant: ArrayLike, k: int) -> _Floats:
     >>> recall_at_k([[0.9, 0.1, 0.5], [0.2, 0.3, 0.1]], [[1, 1, 0], [0, 1, 0]], k=2)
     array([0.5, 1. ])
     """
-    hits, n_relevant = _first_hits(scores, relevant, k)
+    hits, n_relevant = _first_hits(scores, relevant, k, ties)
     return _where_relevant(hits.sum(axis=1) / np.maximum(n_relevant, 1), n_relevant)
 
 
-def average_precision(scores: ArrayLike, relevant: ArrayLike) -> _Floats:
+def average_precision(
+    scores: ArrayLike, relevant: ArrayLike, *, ties: Ties = "expected"
+) -> _Floats:
     """Mean, over the relevant items, of the precision at the rank of each.
 
     AP = 1/|relevant| · Σ over relevant items of (relevant items up to its rank) / (its rank); its
@@ -115,6 +134,8 @@ def average_precision(scores: ArrayLike, relevant: ArrayLike) -> _Floats:
         Larger is better; infinities are allowed.
     relevant : array-like of shape (n_queries, n_items)
         Booleans or gains; an item of gain > 0 is relevant.
+    ties : {"expected", "index"}, default="expected"
+        Items of equal score: the mean over all their orders, or the order of their columns.
 
     Returns
     -------
@@ -127,10 +148,10 @@ def average_precision(scores: ArrayLike, relevant: ArrayLike) -> _Floats:
     >>> average_precision([[4.0, 3.0, 2.0, 1.0]], [[True, False, False, True]])
     array([0.75])
     """
-    return np.concatenate([_average_precision(hits) for hits in _ranked_hits(scores, relevant)])
+    return np.concatenate([_average_precision(r) for r in _rankings(scores, relevant, ties)])
 
 
-def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike) -> _Floats:
+def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike, *, ties: Ties = "expected") -> _Floats:
     """One over the rank of the first relevant item; its mean over queries is MRR.
 
     Parameters
@@ -139,6 +160,8 @@ def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike) -> _Floats:
         Larger is better; infinities are allowed.
     relevant : array-like of shape (n_queries, n_items)
         Booleans or gains; an item of gain > 0 is relevant.
+    ties : {"expected", "index"}, default="expected"
+        Items of equal score: the mean over all their orders, or the order of their columns.
 
     Returns
     -------
@@ -151,10 +174,12 @@ def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike) -> _Floats:
     >>> reciprocal_rank([[4.0, 3.0, 2.0], [4.0, 3.0, 2.0]], [[0, 1, 1], [0, 0, 0]])
     array([0.5, nan])
     """
-    return np.concatenate([_reciprocal_rank(hits) for hits in _ranked_hits(scores, relevant)])
+    return np.concatenate([_reciprocal_rank(r) for r in _rankings(scores, relevant, ties)])
 
 
-def ndcg(scores: ArrayLike, gains: ArrayLike, k: int | None = None) -> _Floats:
+def ndcg(
+    scores: ArrayLike, gains: ArrayLike, k: int | None = None, *, ties: Ties = "expected"
+) -> _Floats:
     """Discounted gain of the first k items, as a fraction of the best possible.
 
     DCG = Σ over ranks r = 1 … k of gain(r) / log₂(1 + r), divided by the DCG of the items in the
@@ -168,6 +193,8 @@ def ndcg(scores: ArrayLike, gains: ArrayLike, k: int | None = None) -> _Floats:
         What each item is worth, ≥ 0.
     k : int, default=None
         1 ≤ k ≤ n_items; all items by default.
+    ties : {"expected", "index"}, default="expected"
+        Items of equal score: the mean over all their orders, or the order of their columns.
 
     Returns
     -------
@@ -180,11 +207,9 @@ def ndcg(scores: ArrayLike, gains: ArrayLike, k: int | None = None) -> _Floats:
     >>> ndcg([[3.0, 2.0, 1.0]], [[2, 0, 1]]).round(4)
     array([0.9502])
     """
-    C, G = _checked(scores, gains)
-    n_items = C.shape[1]
-    k = n_items if k is None else _checked_k(k, n_items)
-    first = top_k(C, k) if k < n_items else _ranked(C)
-    reached = np.take_along_axis(G, first, axis=1) @ _discounts(k)
+    C, G = _checked(scores, gains, ties)
+    k = C.shape[1] if k is None else _checked_k(k, C.shape[1])
+    reached = _first_gains(C, G, k, ties) @ _discounts(k)
     ideal = np.sort(G, axis=1)[:, : -k - 1 : -1] @ _discounts(k)
     return _where_relevant(reached / np.where(ideal > 0, ideal, 1.0), ideal)
 
@@ -195,6 +220,8 @@ def retrieval_scores(
     labels_of_items: ArrayLike,
     ks: Iterable[int] = (1, 10),
     exclude_self: bool = False,
+    *,
+    ties: Ties = "expected",
 ) -> RetrievalScores:
     """Every retrieval score, block by block, where items of the query's label are relevant.
 
@@ -213,6 +240,8 @@ def retrieval_scores(
         Cutoffs of precision, recall and nDCG.
     exclude_self : bool, default=False
         True if queries and items are the same examples: query i does not rank item i.
+    ties : {"expected", "index"}, default="expected"
+        Items of equal score: the mean over all their orders, or the order of their columns.
 
     Returns
     -------
@@ -238,14 +267,19 @@ def retrieval_scores(
             f"Got {queries.size} queries and {items.size} items."
         )
     cutoffs = [_checked_k(k, items.size - bool(exclude_self)) for k in ks]
+    _check_ties(ties)
     per_query: dict[str, _Floats] = {}
     for rows, C in _checked_blocks(blocks, queries.size, items.size):
         for part in _chunks(C.shape):
-            here, order = rows[part], _ranked(C[part])
+            here = rows[part]
+            order, equal = _ranked(C[part])
             if exclude_self:
-                order = order[order != here[:, None]].reshape(here.size, -1)
-            hits = items[order] == queries[here, None]
-            for name, values in _measures(hits, cutoffs).items():
+                kept = order != here[:, None]
+                # Who stands behind the query itself is now equal to who stands before it, or not.
+                equal[:, 1:] &= kept[:, :-1] | equal[:, :-1]
+                order, equal = (a[kept].reshape(here.size, -1) for a in (order, equal))
+            ranking = _Ranking(items[order] == queries[here, None], equal, ties)
+            for name, values in _measures(ranking, cutoffs).items():
                 per_query.setdefault(name, np.empty(queries.size))[here] = values
     if np.all(np.isnan(per_query["map"])):
         raise DegenerateInputError(
@@ -255,31 +289,103 @@ def retrieval_scores(
     return RetrievalScores(per_query)
 
 
-def _measures(hits: _Flags, ks: list[int]) -> dict[str, _Floats]:
+class _Ranking:
+    """Rows of full rankings, with the groups of equal scores whose order is left open.
+
+    Parameters
+    ----------
+    hits : bool array of shape (n_queries, n_items)
+        Relevance, from the first rank to the last.
+    equal : bool array of the same shape
+        Whether the score is that of the rank before.
+    ties : {"expected", "index"}
+        Whether the order of equal scores is left open or counts.
+    """
+
+    def __init__(self, hits: _Flags, equal: _Flags, ties: Ties) -> None:
+        self.hits, self.n_relevant = hits, hits.sum(axis=1)
+        # The order matters only where relevant items stand among others of the same score.
+        self.tied = ties == "expected" and bool(
+            np.any(equal[:, 1:] & (hits[:, 1:] != hits[:, :-1]))
+        )
+        if self.tied:
+            first, size = _groups(equal)
+            at = np.flatnonzero(hits)
+            earlier = np.searchsorted(at, first)
+            relevant = np.searchsorted(at, first + size) - earlier
+            mixed = (0 < relevant) & (relevant < size)
+            self.first, self.size, self.relevant = first[mixed], size[mixed], relevant[mixed]
+            self.row = self.first // hits.shape[1]
+            self.earlier = earlier[mixed]
+            self.before = self.earlier - (np.cumsum(self.n_relevant) - self.n_relevant)[self.row]
+
+    def chance(self, k: int) -> _Flags | _Floats:
+        """That a relevant item stands at each of the first k ranks."""
+        if not self.tied:
+            return self.hits[:, :k]
+        chance = self.hits.astype(np.float64)
+        share = self.relevant / self.size
+        chance.ravel()[_places(self.first, self.size)] = np.repeat(share, self.size)
+        return chance[:, :k]
+
+
+def _measures(ranking: _Ranking, ks: list[int]) -> dict[str, _Floats]:
     """Every score of rows of full rankings."""
-    n_relevant = hits.sum(axis=1)
-    found = {k: hits[:, :k].sum(axis=1) for k in ks}
+    n_relevant = ranking.n_relevant
+    chance = ranking.chance(max(ks, default=0))
+    found = {k: chance[:, :k].sum(axis=1) for k in ks}
     values = {f"precision@{k}": found[k] / k for k in ks}
     values |= {f"recall@{k}": found[k] / np.maximum(n_relevant, 1) for k in ks}
     for k in ks:
         best = _discounts(k)
         ideal = np.cumsum(best)[np.clip(n_relevant, 1, k) - 1]
-        values[f"ndcg@{k}"] = hits[:, :k] @ best / ideal
-    values |= {"map": _average_precision(hits), "mrr": _reciprocal_rank(hits)}
+        values[f"ndcg@{k}"] = chance[:, :k] @ best / ideal
+    values |= {"map": _average_precision(ranking), "mrr": _reciprocal_rank(ranking)}
     return {name: _where_relevant(v, n_relevant) for name, v in values.items()}
 
 
-def _average_precision(hits: _Flags) -> _Floats:
-    n_relevant = hits.sum(axis=1)
-    rows, places = np.divmod(np.flatnonzero(hits), hits.shape[1])
-    before = np.cumsum(n_relevant) - n_relevant
-    found = np.arange(1, rows.size + 1) - before[rows]
-    total = np.bincount(rows, found / (places + 1), minlength=len(hits))
+def _average_precision(ranking: _Ranking) -> _Floats:
+    n_relevant, n_items = ranking.n_relevant, ranking.hits.shape[1]
+    rows, places = np.divmod(np.flatnonzero(ranking.hits), n_items)
+    found = np.arange(1, rows.size + 1) - (np.cumsum(n_relevant) - n_relevant)[rows]
+    terms = found / (places + 1)
+    if ranking.tied:
+        terms[_places(ranking.earlier, ranking.relevant)] = 0.0
+    total = np.bincount(rows, terms, minlength=len(n_relevant))
+    if ranking.tied:
+        total += np.bincount(ranking.row, _expected_terms(ranking), minlength=len(n_relevant))
     return _where_relevant(total / np.maximum(n_relevant, 1), n_relevant)
 
 
-def _reciprocal_rank(hits: _Flags) -> _Floats:
-    return _where_relevant(1.0 / (1 + hits.argmax(axis=1)), hits.sum(axis=1))
+def _expected_terms(ranking: _Ranking) -> _Floats:
+    """What the relevant items of each group are expected to add to the average precision.
+
+    A relevant item stands at place i = 0, 1, … of its group with the chance relevant/size; each
+    of the other relevant ones then stands before it with the chance i/(size − 1).
+    """
+    size, relevant = ranking.size, ranking.relevant
+    opens = np.cumsum(size) - size
+    i = np.arange(size.sum()) - np.repeat(opens, size)
+    found = np.repeat(ranking.before + 1, size) + i * np.repeat((relevant - 1) / (size - 1), size)
+    ranks = np.repeat(ranking.first % ranking.hits.shape[1] + 1, size) + i
+    return relevant / size * np.add.reduceat(found / ranks, opens)
+
+
+def _reciprocal_rank(ranking: _Ranking) -> _Floats:
+    values = 1.0 / (1 + ranking.hits.argmax(axis=1))
+    if ranking.tied:
+        # Only the group that holds the first relevant item of its row matters.
+        group = np.flatnonzero(ranking.before == 0)
+        size, relevant = ranking.size[group, None], ranking.relevant[group, None]
+        i = np.arange(size.max(initial=1))
+        # The chance of a relevant item at place i of the group if there is none before it.
+        chance = relevant / np.maximum(size - i, relevant)
+        none = np.cumprod(1 - chance, axis=1)
+        chance[:, 1:] *= none[:, :-1]
+        rank = ranking.first[group, None] % ranking.hits.shape[1] + 1 + i
+        # One after the other, so that the zeros behind a short group change nothing.
+        values[ranking.row[group]] = np.cumsum(chance / rank, axis=1)[:, -1]
+    return _where_relevant(values, ranking.n_relevant)
 
 
 def _discounts(k: int) -> _Floats:
@@ -290,18 +396,44 @@ def _where_relevant(values: _Floats, n_relevant: NDArray[Any]) -> _Floats:
     return np.where(n_relevant > 0, values, np.nan)
 
 
-def _first_hits(scores: ArrayLike, relevant: ArrayLike, k: int) -> tuple[_Flags, Indices]:
+def _first_hits(
+    scores: ArrayLike, relevant: ArrayLike, k: int, ties: Ties
+) -> tuple[NDArray[Any], Indices]:
     """Relevance of the first k items in ranked order, and the number of relevant items."""
-    C, gains = _checked(scores, relevant)
-    first = top_k(C, _checked_k(k, C.shape[1]))
-    return np.take_along_axis(gains, first, axis=1) > 0, (gains > 0).sum(axis=1)
+    C, gains = _checked(scores, relevant, ties)
+    hits = gains > 0
+    return _first_gains(C, hits, _checked_k(k, C.shape[1]), ties), hits.sum(axis=1)
 
 
-def _ranked_hits(scores: ArrayLike, relevant: ArrayLike) -> Iterator[_Flags]:
+def _first_gains(C: Array, G: NDArray[Any], k: int, ties: Ties) -> NDArray[Any]:
+    """Gains of the first k items in ranked order; where no order counts, equal items share."""
+    best = top_k(C, k + 1) if k + 1 < C.shape[1] else _ranked(C)[0]
+    gains = np.take_along_axis(G, best[:, :k], axis=1)
+    if ties == "index":
+        return gains
+    values = np.take_along_axis(C, best, axis=1)
+    equal = _as_before(values)
+    if not equal.any():
+        return gains
+    gains = gains.astype(np.float64)
+    first, size = _groups(equal[:, :k])
+    at = _places(first, size)
+    total = np.bincount(np.repeat(np.arange(size.size), size), gains.ravel()[at])
+    gains.ravel()[at] = np.repeat(total / size, size)
+    # Where equal items stand on both sides of rank k, all of them share.
+    cut = np.flatnonzero(equal[:, k:].any(axis=1))
+    last = values[cut, k - 1, None]
+    share = np.mean(G[cut], axis=1, where=C[cut] == last, keepdims=True, dtype=np.float64)
+    gains[cut] = np.where(values[cut, :k] == last, share, gains[cut])
+    return gains
+
+
+def _rankings(scores: ArrayLike, relevant: ArrayLike, ties: Ties) -> Iterator[_Ranking]:
     """Relevance in ranked order, some rows at a time."""
-    C, gains = _checked(scores, relevant)
+    C, gains = _checked(scores, relevant, ties)
     for rows in _chunks(C.shape):
-        yield np.take_along_axis(gains[rows] > 0, _ranked(C[rows]), axis=1)
+        order, equal = _ranked(C[rows])
+        yield _Ranking(np.take_along_axis(gains[rows] > 0, order, axis=1), equal, ties)
 
 
 def _chunks(shape: tuple[int, ...]) -> Iterator[slice]:
@@ -309,26 +441,45 @@ def _chunks(shape: tuple[int, ...]) -> Iterator[slice]:
     return (slice(start, start + n_rows) for start in range(0, shape[0], n_rows))
 
 
-def _ranked(C: Array) -> Indices:
-    """All columns of each row by falling value, ties by the smaller column."""
+def _ranked(C: Array) -> tuple[Indices, _Flags]:
+    """All columns of each row by falling value, and which values are those of the rank before.
+
+    Equal values stand in the order of their columns.
+    """
     # The default sort is several times faster than a stable one; what it does to equal values
     # is put right below, at the cost of those values only.
     order = np.argsort(-C, axis=1)
-    values = np.take_along_axis(C, order, axis=1)
-    as_before = np.zeros(C.shape, dtype=np.bool_)
-    np.equal(values[:, 1:], values[:, :-1], out=as_before[:, 1:])
-    if not as_before.any():
-        return order
-    tied = as_before.copy()
-    tied[:, :-1] |= as_before[:, 1:]
-    at = np.flatnonzero(tied)
-    run = np.cumsum(~as_before.ravel()[at])
-    columns = order.ravel()
-    columns[at] = np.sort(run * C.shape[1] + columns[at]) % C.shape[1]
-    return columns.reshape(C.shape)
+    equal = _as_before(np.take_along_axis(C, order, axis=1))
+    if equal.any():
+        first, size = _groups(equal)
+        at, columns = _places(first, size), order.ravel()
+        keys = np.repeat(np.arange(size.size) * C.shape[1], size) + columns[at]
+        columns[at] = np.sort(keys) % C.shape[1]
+        order = columns.reshape(C.shape)
+    return order, equal
 
 
-def _checked(scores: ArrayLike, gains: ArrayLike) -> tuple[Array, NDArray[Any]]:
+def _as_before(values: Array) -> _Flags:
+    equal = np.zeros(values.shape, dtype=np.bool_)
+    np.equal(values[:, 1:], values[:, :-1], out=equal[:, 1:])
+    return equal
+
+
+def _groups(equal: _Flags) -> tuple[Indices, Indices]:
+    """First place, in the flattened array, and size of each group of equal values."""
+    flags = np.append(equal, False)
+    edges = np.flatnonzero(flags[1:] != flags[:-1])
+    return edges[::2], edges[1::2] - edges[::2] + 1
+
+
+def _places(first: Indices, size: Indices) -> Indices:
+    """All places of all groups."""
+    ends = np.cumsum(size)
+    return np.repeat(first - (ends - size), size) + np.arange(size.sum())
+
+
+def _checked(scores: ArrayLike, gains: ArrayLike, ties: str) -> tuple[Array, NDArray[Any]]:
+    _check_ties(ties)
     C, G = _checked_scores(scores, "scores"), np.asarray(gains)
     if not C.size or G.shape != C.shape:
         raise InvalidInputError(
@@ -340,6 +491,11 @@ def _checked(scores: ArrayLike, gains: ArrayLike) -> tuple[Array, NDArray[Any]]:
             "Relevance must be booleans or finite gains ≥ 0. Give items that do not count 0."
         )
     return C, G
+
+
+def _check_ties(ties: str) -> None:
+    if ties not in get_args(Ties):
+        raise InvalidInputError(f"ties must be 'expected' or 'index'. Got {ties!r} instead.")
 
 
 def _checked_scores(scores: ArrayLike, name: str) -> Array:
