@@ -42,7 +42,7 @@ class Results:
         at = (name, a, b)
         if at not in self._marks:
             one, other = self.get(name, *a), self.get(name, *b)
-            self._marks[at] = s_test(one.correct, other.correct).mark
+            self._marks[at] = s_test(one.correct, other.correct, method="thesis").mark
         return self._marks[at]
 
     def better(self, a: Which, b: Which, among: Sequence[str], marks: str = "≫>") -> list[str]:

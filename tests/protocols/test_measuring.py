@@ -112,7 +112,7 @@ def test_gain_is_the_s_test_of_the_decisions(parts):
     found = gain(before, after)
     assert (found.before, found.after, found.errors) == ("a", "b", (0.4, 0.0))
     assert (found.mark, found.n_better, found.n_worse) == ("≫", 8, 0)
-    assert found.p_value == pytest.approx(0.5**8)
+    assert found.p_value == pytest.approx(2 * 0.5**8)
     assert gain(after, before).mark == "≪" and gain(after, after).mark == "="
     with pytest.raises(InvalidInputError, match="same test examples"):
         gain(before, dataclasses.replace(after, correct=after.correct[:3]))

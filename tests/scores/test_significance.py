@@ -78,10 +78,24 @@ def decisions(better, worse, both=3, neither=2):
     return np.array(a), np.array(b)
 
 
+MANY = [(10, 3), (7, 6), (0, 13), (300, 240), (5000, 5200)]
+
+
+@pytest.mark.parametrize(
+    "better, worse", [*((k, m - k) for m in range(14) for k in range(m + 1)), *MANY]
+)
+def test_the_binomial_distribution_on_both_sides(better, worse):
+    result = s_test(*decisions(better, worse))
+    m = better + worse
+    expected = stats.binomtest(better, m).pvalue if m else 1.0
+    assert result.p_value == pytest.approx(expected, rel=1e-10)
+    assert (result.n_better, result.n_worse) == (better, worse)
+
+
 @pytest.mark.parametrize("better", range(13))
-def test_few_differences_are_counted_exactly(better):
+def test_the_thesis_counts_few_differences_on_one_side(better):
     for worse in range(13 - better):
-        result = s_test(*decisions(better, worse))
+        result = s_test(*decisions(better, worse), method="thesis")
         m = better + worse
         side = "greater" if better >= worse else "less"
         expected = stats.binomtest(better, m, alternative=side).pvalue if m else 1.0
@@ -89,9 +103,9 @@ def test_few_differences_are_counted_exactly(better):
         assert (result.n_better, result.n_worse) == (better, worse)
 
 
-@pytest.mark.parametrize("better, worse", [(10, 3), (7, 6), (0, 13), (300, 240), (5000, 5200)])
-def test_many_differences_go_by_the_normal_distribution(better, worse):
-    result = s_test(*decisions(better, worse))
+@pytest.mark.parametrize("better, worse", MANY)
+def test_the_thesis_takes_the_normal_distribution_for_many(better, worse):
+    result = s_test(*decisions(better, worse), method="thesis")
     m = better + worse
     z = abs(better - m / 2) / (np.sqrt(m) / 2)
     assert result.p_value == pytest.approx(stats.norm.sf(z), rel=1e-12)
@@ -104,12 +118,23 @@ def test_many_differences_go_by_the_normal_distribution(better, worse):
 @pytest.mark.parametrize(
     "better, worse, mark",
     [
-        *[(5, 0, ">"), (0, 5, "<"), (7, 0, "≫"), (0, 7, "≪"), (4, 0, "="), (0, 0, "=")],
-        *[(100, 50, "≫"), (50, 100, "≪"), (90, 68, ">"), (68, 90, "<"), (80, 78, "=")],
+        *[(6, 0, ">"), (0, 6, "<"), (8, 0, "≫"), (0, 8, "≪"), (5, 0, "="), (0, 0, "=")],
+        *[(100, 50, "≫"), (50, 100, "≪"), (90, 64, ">"), (64, 90, "<"), (90, 68, "=")],
     ],
 )
 def test_marks(better, worse, mark):
     assert s_test(*decisions(better, worse)).mark == mark
+
+
+@pytest.mark.parametrize(
+    "better, worse, mark",
+    [
+        *[(5, 0, ">"), (0, 5, "<"), (7, 0, "≫"), (0, 7, "≪"), (4, 0, "="), (0, 0, "=")],
+        *[(100, 50, "≫"), (50, 100, "≪"), (90, 68, ">"), (68, 90, "<"), (80, 78, "=")],
+    ],
+)
+def test_marks_of_the_thesis(better, worse, mark):
+    assert s_test(*decisions(better, worse), method="thesis").mark == mark
 
 
 def test_decisions_of_any_shape():
@@ -124,3 +149,5 @@ def test_what_are_not_decisions():
     for wrong in ([0.5, 1], ["yes", "no"], [2, 1]):
         with pytest.raises(InvalidInputError, match="correct_b must hold booleans"):
             s_test([1, 0], wrong)
+    with pytest.raises(InvalidInputError, match=r"method must be 'exact' or 'thesis'\. Got 'z'"):
+        s_test([1, 0], [1, 1], method="z")

@@ -76,7 +76,7 @@ class Gain:
         How `after` compares with `before`: "≫" or "≪" for p ≤ 0.01, ">" or "<" for p ≤ 0.05,
         otherwise "=". "≫" is a gain, "≪" a loss.
     p_value : float
-        Of the s-test, one-sided, in the direction that was observed.
+        Of the s-test, exact and two-sided.
     n_better, n_worse : int
         Test examples that only `after` decided rightly, and that only `before` did.
     """

@@ -27,9 +27,9 @@ def results(
         bullets(gains_in_words(*pair, n_neighbors)),
         _comparisons(measured, gains, n_neighbors),
         paragraph(
-            "Whether a difference is more than chance is the answer of the s-test, a sign test on "
-            "the single decisions: better or worse for p ≤ 0.05, otherwise no difference shown. "
-            "Each test stands alone; p-values are not adjusted for how many there are. SkNN and "
+            "Whether a difference is more than chance is the answer of the s-test, an exact, "
+            "two-sided sign test on the single decisions: better or worse for p ≤ 0.05, otherwise "
+            "no difference shown. Each test stands alone; p-values are not adjusted for how many there are. SkNN and "
             "verification are not tested."
         ),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -147,7 +148,7 @@ class SignTest:
     Attributes
     ----------
     p_value : float
-        One-sided, in the direction that was observed.
+        How often chance alone makes a difference as large as the observed one.
     mark : str
         How A compares with B: "≫" or "≪" for p ≤ 0.01, ">" or "<" for p ≤ 0.05, otherwise "=".
     n_better, n_worse : int
@@ -165,18 +166,26 @@ class SignTest:
         return verdict(self.mark, self.p_value)
 
 
-def s_test(correct_a: ArrayLike, correct_b: ArrayLike) -> SignTest:
+def s_test(
+    correct_a: ArrayLike,
+    correct_b: ArrayLike,
+    *,
+    method: Literal["exact", "thesis"] = "exact",
+) -> SignTest:
     """The sign test of two classifiers on the same decisions (micro sign test, s-test).
 
     Of the m decisions in which exactly one of A and B is right, A has k. If neither is better,
-    k is binomial with p = ½. P(≥ k), or P(≤ k) where k < m/2, is exact for m ≤ 12; above, it is
-    the tail of the normal distribution at (k − m/2)/(√m/2).
+    k is binomial with p = ½, and the p-value is the chance of a k at least as far from m/2, on
+    either side.
 
     Parameters
     ----------
     correct_a, correct_b : array-like of the same shape
         Whether A and B were right, decision by decision: booleans, or 0 and 1. In one-vs-rest mode
         there is a decision for each example and class.
+    method : {"exact", "thesis"}, default="exact"
+        "thesis" is the test of the second reference: one-sided, in the direction that was observed,
+        and for m > 12 by the tail of the normal distribution at |k − m/2|/(√m/2).
 
     Returns
     -------
@@ -192,8 +201,10 @@ def s_test(correct_a: ArrayLike, correct_b: ArrayLike) -> SignTest:
     --------
     >>> from samewise.scores import s_test
     >>> s_test([1, 1, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 1, 0])
-    SignTest(p_value=0.03125, mark='>', n_better=5, n_worse=0)
+    SignTest(p_value=0.0625, mark='=', n_better=5, n_worse=0)
     """
+    if method not in ("exact", "thesis"):
+        raise InvalidInputError(f"method must be 'exact' or 'thesis'. Got {method!r} instead.")
     a, b = _decisions(correct_a, "correct_a"), _decisions(correct_b, "correct_b")
     if a.shape != b.shape:
         raise InvalidInputError(
@@ -202,11 +213,12 @@ def s_test(correct_a: ArrayLike, correct_b: ArrayLike) -> SignTest:
         )
     k, worse = int(np.sum(a & ~b)), int(np.sum(b & ~a))
     m = k + worse
-    if m <= 12:
-        # Both tails are those of the larger of k and m − k.
-        p_value = float(stats.binom.sf(max(k, worse) - 1, m, 0.5))
-    else:
+    if method == "thesis" and m > 12:
         p_value = float(stats.norm.sf(abs(k - 0.5 * m) / (0.5 * np.sqrt(m))))
+    else:
+        # Both tails are those of the larger of k and m − k; they meet at m/2.
+        tail = float(stats.binom.sf(max(k, worse) - 1, m, 0.5))
+        p_value = tail if method == "thesis" else min(1.0, 2 * tail)
     marks = "≫>" if k > worse else "≪<"
     mark = marks[0] if p_value <= 0.01 else marks[1] if p_value <= 0.05 else "="
     return SignTest(p_value, mark, k, worse)
@@ -230,7 +242,7 @@ def verdict(mark: str, p_value: float) -> str:
     Examples
     --------
     >>> from samewise.scores import s_test, verdict
-    >>> test = s_test([1, 1, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 1, 0])
+    >>> test = s_test([1, 1, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 0, 0])
     >>> verdict(test.mark, test.p_value)
     'better, p = 0.031'
     """
