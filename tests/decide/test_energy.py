@@ -84,6 +84,23 @@ def test_integers_give_the_very_energies_of_the_loop(rule, k, dtype, seed):
     np.testing.assert_array_equal(model.predict(Q.astype(dtype)), slow.argmin(axis=1))
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_rows_far_from_the_origin_keep_their_energies(rule):
+    # Multiples of 2⁻¹⁰ can be moved by 2²³ without rounding.
+    X, y, Q, _ = problem(7)
+    X, Q = np.round(X * 1024) / 1024, np.round(Q * 1024) / 1024
+    model = KNNClassifier(rule=rule).fit(X + 2.0**23, y)
+    slow = energies(Q, X, y, np.eye(3), 3, printed=rule == "energy_printed")
+    np.testing.assert_allclose(model.energies(Q + 2.0**23), slow, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_training_point_is_not_nearer_to_itself_than_zero(rule):
+    X, y, _, M = problem(8, n=400)
+    model = KNNClassifier(Mahalanobis(M), n_neighbors=1, rule=rule, push_weight=0).fit(X, y)
+    assert model.energies(X).min() == 0
+
+
 def test_equal_energies_go_to_the_smaller_class():
     X = np.array([[0.0], [1.0], [0.0], [1.0], [0.0], [1.0]])
     y = np.array(["c", "c", "a", "a", "b", "b"])

@@ -91,6 +91,11 @@ def test_weights_scale_the_cap(path, seed):
     learner = OASIS(C=0.05, path=path).fit(weighted)
     assert_same(learner, run_reference(triplets, 0.05, weights=weights))
     assert learner.n_skipped_ == np.count_nonzero(weights == 0)
+    members = zip((triplets.X, triplets.items, triplets.items), rows, strict=True)
+    array = np.stack([matrix[each] for matrix, each in members], axis=1)
+    again = OASIS(C=0.05, path=path).fit(array, sample_weight=weights)
+    assert_same(again, run_reference(triplets, 0.05, weights=weights))
+    assert again.n_skipped_ == learner.n_skipped_
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -80,6 +80,14 @@ def test_blocks_add_up(seed):
     assert tally.scores().macro == filtering_scores(retrieved, relevant).macro
 
 
+def test_relevant_documents_of_earlier_blocks_count_for_the_anticipation():
+    tally = FilteringTally(1)
+    tally.add([[False]], [[True]])
+    tally.add([[False], [True]], [[True], [True]])
+    tally.add([[True]], [[True]])
+    assert tally.scores().topics["anticipation"] == pytest.approx(1 / 3)
+
+
 def test_evolution(seed):
     retrieved, relevant = drawn(seed)
     found = filtering_evolution(retrieved, relevant, 30)

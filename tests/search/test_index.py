@@ -177,6 +177,16 @@ def test_similarity_ties_go_to_the_smaller_index():
         np.testing.assert_array_equal(indices, naive(X @ X.T, 6, exclude_self))
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_row_is_not_its_own_neighbor_in_any_block(monkeypatch, sparse):
+    monkeypatch.setattr("samewise.search.index.BLOCK_BYTES", 5000)
+    X, form = data("continuous"), Bilinear(np.eye(4))
+    stored = sp.csr_array(X) if sparse else X
+    assert len(list(form.blocks(stored, stored, block_bytes=5000))) > 3
+    _, indices = Index(form, stored).query(stored, 5, exclude_self=True)
+    np.testing.assert_array_equal(indices, naive(X @ X.T, 5, exclude_self=True))
+
+
 def test_a_form_between_two_spaces():
     rng = np.random.default_rng(3)
     W, Q, P = rng.normal(size=(3, 5)), rng.normal(size=(4, 3)), rng.normal(size=(9, 5))

@@ -56,6 +56,16 @@ def test_equals_come_by_row_number():
     assert misses.tolist() == [[1, 3], [0, 2], [1, 3], [0, 2], [1, 3]]
 
 
+def test_many_equals_come_by_row_number():
+    y = np.arange(60) % 2
+    hits, misses = hits_and_misses(in_blocks(np.zeros((60, 60)), 7), y, 40)
+    for i in range(60):
+        own = [j for j in range(60) if j != i and y[j] == y[i]]
+        assert hits[i].tolist() == own + [-1] * (40 - len(own))
+        others = [j for j in range(60) if y[j] != y[i]]
+        assert misses[i].tolist() == others + [-1] * (40 - len(others))
+
+
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_margins_of_a_similarity(labeled, k, sparse, seed):

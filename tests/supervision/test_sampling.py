@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from samewise import GeneralizedCosine, Mahalanobis, NormalizedBilinear, Pairs, Triplets
 from samewise.exceptions import DegenerateInputError, SamewiseWarning
+from samewise.supervision.sampling import _triangle
 
 STRATEGIES = ["balanced", "random"]
 
@@ -26,6 +27,15 @@ def examples(n=40, d=3, n_classes=4, seed=0):
 
 
 # Pairs from labels
+
+
+@pytest.mark.parametrize("i", [1, 2, 3, 10**8, 2 * 10**8, 2 * 10**9])
+def test_pairs_are_numbered_without_gaps(i):
+    first = i * (i - 1) // 2
+    codes = np.array([first, first + i - 1, first + i])
+    left, right = _triangle(codes)
+    np.testing.assert_array_equal(left, [i, i, i + 1])
+    np.testing.assert_array_equal(right, [0, i - 1, 0])
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -90,7 +90,7 @@ class FilteringTally:
         upto = (
             np.cumsum(wanted, axis=0)[found.argmax(axis=0), np.arange(shape[1])] if shape[0] else 0
         )
-        self._rank = np.where(new, self.a + self.c + upto, self._rank)
+        self._rank = np.where(new, self.c + upto, self._rank)
         self.a += found.sum(axis=0)
         self.b += (got & ~wanted).sum(axis=0)
         self.c += (~got & wanted).sum(axis=0)

@@ -161,9 +161,9 @@ class _Classes:
 def _triangle(code: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number t to (i, j), j < i, in the order (1,0), (2,0), (2,1), (3,0), …"""
     i = ((1 + np.sqrt(1 + 8 * code.astype(np.float64))) / 2).astype(np.int64)
-    # The square root may be off by one for large numbers.
+    # For large numbers the square root may be rounded up to the next i, but never below its own:
+    # at the first code of each i it is an odd integer, and the errors are less than half a digit.
     i -= i * (i - 1) // 2 > code
-    i += i * (i + 1) // 2 <= code
     return i, code - i * (i - 1) // 2
 
 
