@@ -18,6 +18,7 @@ from samewise.cli.console import print_json, working
 from samewise.cli.errors import one_sentence
 from samewise.cli.exports import check_output
 from samewise.cli.options import Debug, read_saved
+from samewise.cli.printed import Printed
 from samewise.exceptions import InvalidInputError
 from samewise.filtering import (
     BatchTopicFilter,
@@ -130,7 +131,7 @@ def filter(
             chosen |= {"theta1": theta1, "theta2": theta2, "feedback_budget": budget}
             filter = TopicFilter(mode.value, **chosen).fit(described)
         report = FilterReport(filter.topics_, judge, every)
-        _decide(filter_stream(filter, source, state, judge), report)
+        _decide(filter_stream(filter, source, state, judge), report, state)
         summary = report.summary(source.n_skipped)
         if as_json:
             print_json({"summary": summary})
@@ -154,20 +155,25 @@ def _check_paths(mode: Mode, state: Path | None, feedback: Path | None, plot: Pa
         raise FileNotFoundError(2, "No such file", str(feedback))
 
 
-def _decide(stream: Iterable[tuple[str, list[Decision], bool]], report: FilterReport) -> None:
+def _decide(
+    stream: Iterable[tuple[str, list[Decision], bool]], report: FilterReport, state: Path | None
+) -> None:
     """Print and report what is decided, and on a terminal count along."""
     n_new = n_found = 0
-    with working("") as show:
-        for document, decisions, new in stream:
+    with working("") as show, Printed(state) as printed:
+        for n, (document, decisions, new) in enumerate(stream, 1):
+            if decisions:
+                printed.show(n, (_line(document, decision) for decision in decisions))
             if new:
                 n_new, n_found = n_new + 1, n_found + bool(decisions)
-                for decision in decisions:
-                    entry = {"document": document, **decision_entry(decision)}
-                    # At once: whoever reads an endless stream must not wait for a full buffer.
-                    print(json.dumps(entry, ensure_ascii=False), flush=True)
                 if n_new % 100 == 0:
                     show(f"{n_new:,} documents, {n_found:,} for a topic")
             report.add(document, decisions)
+
+
+def _line(document: str, decision: Decision) -> str:
+    entry = {"document": document, **decision_entry(decision)}
+    return f"{json.dumps(entry, ensure_ascii=False)}\n"
 
 
 def _warn(sentence: str) -> None:

@@ -7,14 +7,19 @@ import json
 import os
 import select
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from samewise.exceptions import FileFormatError, InvalidInputError
 
 _Made = TypeVar("_Made")
+
+_LONGEST = 2**26
+"""Bytes of a line, or of a file in a folder, that are read at most."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,9 @@ class Documents:
         object with ``text``, or ``title`` and ``body``, and perhaps ``id``; without one the id is
         the number of the line. In a folder it is the path within.
     on_error : {"skip", "raise"}, default="skip"
-        What to do with a line that is malformed, or a file that is not UTF-8.
+        What to do with a line that is malformed or longer than 64 MiB, or a file of a folder that
+        is not UTF-8 or that long. A damaged gzip file is always an error, after its documents
+        before the damage.
     report : callable, default=None
         Called with a sentence about each that is skipped.
 
@@ -92,12 +99,13 @@ class Documents:
             The next document; None where standard input has no more for the moment.
         """
         if self.source == "-":
-            yield from objects(_standard_input(), "standard input", self.skip, _document)
+            lines = _lines(_standard_input())
+            yield from objects(lines, "standard input", self.skip, _document)
         elif os.path.isdir(self.source):
             yield from self._folder(Path(self.source))
         else:
-            with _opened(self.source) as lines:
-                yield from objects(lines, self.source, self.skip, _document)
+            lines = _lines(_content(self.source))
+            yield from objects(lines, self.source, self.skip, _document)
 
     def skip(self, sentence: str) -> None:
         """Report and count a document that cannot be used, or raise a FileFormatError.
@@ -115,12 +123,16 @@ class Documents:
 
     def _folder(self, folder: Path) -> Iterator[Document]:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            id, where = path.relative_to(folder).as_posix(), str(path)
             try:
-                text = path.read_bytes().decode("utf-8")
+                with path.open("rb") as file:
+                    content = file.read(_LONGEST + 1)
+                _check_length(content, where)
+                yield Document(_id(id, where), content.decode("utf-8"), where)
             except UnicodeDecodeError as error:
-                self.skip(f"{path} is not UTF-8 ({error.reason} at byte {error.start}).")
-            else:
-                yield Document(path.relative_to(folder).as_posix(), text, str(path))
+                self.skip(f"{where} is not UTF-8 ({error.reason} at byte {error.start}).")
+            except FileFormatError as error:
+                self.skip(str(error))
 
 
 class Judgments:
@@ -189,9 +201,8 @@ class Judgments:
         """
         source = Documents(path, on_error, report)
         judge = cls()
-        with _opened(source.source) as lines:
-            for _ in objects(lines, source.source, source.skip, judge._add):
-                pass
+        for _ in objects(_lines(_content(source.source)), source.source, source.skip, judge._add):
+            pass
         return judge
 
     def _add(self, entry: dict[str, Any], where: str) -> None:
@@ -200,38 +211,67 @@ class Judgments:
             topics = entry["topics"]
             if not isinstance(topics, list) or not all(isinstance(t, str) for t in topics):
                 raise FileFormatError(f"{where} should have the topics as a list of texts.")
+            check_text("".join(topics), where)
             self._judged.setdefault(id, {}).update(dict.fromkeys(topics, True))
             self._whole.add(id)
             return
         if not isinstance(entry.get("topic"), str) or not isinstance(entry.get("relevant"), bool):
             raise FileFormatError(f"{where} should have a topic, and true or false as relevant.")
+        check_text(entry["topic"], where)
         self._judged.setdefault(id, {})[entry["topic"]] = entry["relevant"]
 
 
-def _opened(path: str) -> Any:
-    return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")
+def _content(path: str) -> Iterator[bytes]:
+    """The content of a file in pieces, unpacked if its name ends in .gz."""
+    if not path.endswith(".gz"):
+        with open(path, "rb") as file:
+            yield from iter(partial(file.read, 2**16), b"")
+        return
+    try:
+        with gzip.open(path, "rb") as packed:
+            # Small pieces: the one in which damage is found is lost as a whole.
+            yield from iter(partial(packed.read1, 2**10), b"")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FileFormatError(
+            f"{path} is damaged or cut off ({str(error).rstrip('.')}); what comes before that was "
+            "read. Give the whole file."
+        ) from error
+
+
+def _lines(pieces: Iterable[bytes | None]) -> Iterator[bytes | None]:
+    """The lines of pieces of text; of one that is too long, no more than shows that it is."""
+    rest: list[bytes] = []
+    length = 0
+    for piece in pieces:
+        if piece is None:
+            yield None
+            continue
+        *lines, last = piece.split(b"\n")
+        for line in lines:
+            yield b"".join([*rest, line]) if rest else line
+            rest, length = [], 0
+        if last and length <= _LONGEST:
+            rest.append(last)
+            length += len(last)
+    yield b"".join(rest)
 
 
 def _standard_input() -> Iterator[bytes | None]:
-    """The lines of standard input, and None whenever the next one has not come yet."""
-    source = sys.stdin.buffer
+    """Pieces of standard input, and None whenever the next one has not come yet."""
+    source: Any = sys.stdin.buffer
     try:
         number = source.fileno()
         select.select([number], [], [], 0)
     except (OSError, ValueError):
         # Not a file of the system, or a system that cannot ask it.
-        yield from source
+        yield from iter(partial(source.read1, 2**16), b"")
         return
-    rest = b""
-    while True:
+    piece = b"any"
+    while piece:
         if not select.select([number], [], [], 0)[0]:
             yield None
-        chunk = os.read(number, 2**20)
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from lines
-        if not chunk:
-            yield rest
-            return
+        piece = os.read(number, 2**20)
+        yield piece
 
 
 def objects(
@@ -257,7 +297,27 @@ def objects(
                 skip(str(error))
 
 
+def check_text(text: str, where: str) -> None:
+    """Refuse what JSON can write, but no file in UTF-8: half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FileFormatError(
+            f"{where} has {text[error.start]!r}, half of a surrogate pair, which is no character; "
+            "write both halves or leave it out."
+        ) from error
+
+
+def _check_length(content: bytes, where: str) -> None:
+    if len(content) > _LONGEST:
+        raise FileFormatError(
+            f"{where} is longer than {_LONGEST:,} bytes, the most that one document may have; cut "
+            "it into several."
+        )
+
+
 def _object(line: bytes, where: str) -> dict[str, Any]:
+    _check_length(line, where)
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -273,6 +333,7 @@ def _document(entry: dict[str, Any], where: str) -> Document:
     if not all(isinstance(text, str) for text in texts):
         raise FileFormatError(f"{where} should have a text, or a title and a body.")
     text = "\n".join(filter(None, texts))
+    check_text(text, where)
     id = entry.get("id", where.rpartition(":")[2])
     return Document(_id(id, where), text, where)
 
@@ -280,4 +341,5 @@ def _document(entry: dict[str, Any], where: str) -> Document:
 def _id(id: Any, where: str) -> str:
     if isinstance(id, bool) or not isinstance(id, str | int) or id == "":
         raise FileFormatError(f"{where} should have a text or a whole number as id.")
+    check_text(str(id), where)
     return str(id)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from samewise.exceptions import FileFormatError, InvalidInputError
+from samewise.exceptions import InvalidInputError
 from samewise.filtering.document_filter import Decision, Filter, Judge, load
 from samewise.filtering.documents import Document, Documents
 from samewise.filtering.journal import Journal, as_json
@@ -107,7 +107,8 @@ class FilterRun:
         documents : iterable of Document
             The documents. If it has a method `skip`, as `Documents` has, that is called with a
             sentence for a document with an id that was seen already; otherwise such a document
-            raises an InvalidInputError, after those before it are decided.
+            raises an InvalidInputError. Whatever error the source raises, documents before it are
+            decided first.
 
         Yields
         ------
@@ -116,26 +117,32 @@ class FilterRun:
         decisions : list of Decision
             What was decided about it.
         """
+        for block in self._blocks(documents):
+            yield from self._decide(block)
+
+    def _blocks(self, documents: Iterable[Document]) -> Iterator[list[Document]]:
+        """The documents to decide, together as far as they have come."""
         skip = getattr(documents, "skip", None)
         stream = documents.stream() if isinstance(documents, Documents) else iter(documents)
         block: dict[str, Document] = {}
-        for document in self._beyond_decided(stream, skip):
-            if document is None:
-                # Nothing more has come: what is there need not wait.
-                yield from self._decide(list(block.values()))
-                block = {}
-                continue
-            if document.id in block or self.filter._window.seen(document.id, len(block)):
-                if skip is None:
-                    yield from self._decide(list(block.values()))
-                    raise InvalidInputError(repeated(document))
-                skip(repeated(document))
-                continue
-            block[document.id] = document
-            if len(block) == self._block:
-                yield from self._decide(list(block.values()))
-                block = {}
-        yield from self._decide(list(block.values()))
+        try:
+            for document in self._beyond_decided(stream, skip):
+                if document is not None:
+                    if document.id in block or self.filter._window.seen(document.id, len(block)):
+                        if skip is None:
+                            raise InvalidInputError(repeated(document))
+                        skip(repeated(document))
+                        continue
+                    block[document.id] = document
+                # If nothing more has come, what is there need not wait.
+                if document is None or len(block) == self._block:
+                    ready, block = list(block.values()), {}
+                    yield ready
+        except Exception:
+            # The source is damaged from here on; what came before is not.
+            yield list(block.values())
+            raise
+        yield list(block.values())
 
     def feedback(self, document: str, topic: str, relevant: bool) -> None:
         """Write feedback down, and give it to the filter.
@@ -173,7 +180,7 @@ class FilterRun:
             yield id, [Decision(document=id, **topic) for topic in entry["topics"]]
 
     def close(self) -> None:
-        """Write the filter and close the files."""
+        """Write the filter, unless only feedback came since it was written, and close the files."""
         if self._journal is not None:
             self._journal.save(self.filter)
             self._journal.close()
@@ -261,11 +268,7 @@ class FilterRun:
             for entry in entries:
                 self.filter.feedback(*entry["feedback"])
                 again.append(as_json(entry))
-        if again[: len(logged)] != logged:
-            raise FileFormatError(
-                f"{journal.directory} holds decisions that its inputs do not lead to; it was "
-                "changed, or written by another version. Start in another directory."
-            )
+        journal.check_replayed(again, logged)
         journal.log(again[len(logged) :])
         if not journal.filter_path.exists():
             journal.save(self.filter)

@@ -13,7 +13,7 @@ from typing import Any
 from xml.parsers import expat
 
 from samewise.exceptions import FileFormatError
-from samewise.filtering.documents import objects
+from samewise.filtering.documents import check_text, objects
 
 _FIELDS = {
     "title": "title",
@@ -111,6 +111,7 @@ def read_topics(path: str | os.PathLike[str]) -> list[Topic]:
         )
     topics: dict[str, Topic] = {}
     for where, topic in readers[path.suffix.lower()](path, path.read_bytes()):
+        check_text(f"{topic.id}{topic.text}", where)
         if not topic.id:
             raise FileFormatError(f"{where} has a topic without an id; give it a num.")
         if topic.id in topics:
@@ -150,8 +151,10 @@ class _Tops:
 
     def __init__(self, path: Path) -> None:
         self._path, self._found = path, list[tuple[str, Topic]]()
-        self._fields: dict[str, list[str]] | None = None
-        self._open: list[str] = []
+        # For each field its elements, and of each element the pieces of its text.
+        self._fields: dict[str, list[list[str]]] | None = None
+        # For each open element the innermost known one that it is or is in; it gets the text.
+        self._open: list[str | None] = []
         self._line = 0
         self._parser = expat.ParserCreate()
         self._parser.StartElementHandler = self._start
@@ -177,14 +180,16 @@ class _Tops:
             self._fields, self._open = {}, []
             self._line = self._parser.CurrentLineNumber
         elif self._fields is not None:
-            self._open.append(name)
-            self._fields.setdefault(name, []).append("")
+            if name in _KNOWN:
+                self._open.append(name)
+                self._fields.setdefault(name, []).append([])
+            else:
+                self._open.append(self._open[-1] if self._open else None)
 
     def _text(self, text: str) -> None:
-        # Of elements inside each other the innermost known one gets the text.
-        name = next((name for name in reversed(self._open) if name in _KNOWN), None)
+        name = self._open[-1] if self._open else None
         if self._fields is not None and name is not None:
-            self._fields[name][-1] += text
+            self._fields[name][-1].append(text)
 
     def _end(self, name: str) -> None:
         if name != "top":
@@ -196,9 +201,9 @@ class _Tops:
         self._found.append((where, _topic(fields)))
 
 
-def _topic(fields: dict[str, list[str]]) -> Topic:
+def _topic(fields: dict[str, list[list[str]]]) -> Topic:
     """The topic of an element: white space in a field is one blank."""
-    clean = {name: [" ".join(t.split()) for t in texts] for name, texts in fields.items()}
+    clean = {name: [" ".join("".join(t).split()) for t in texts] for name, texts in fields.items()}
     named = {_FIELDS[name]: " ".join(clean[name]) for name in clean if name in _FIELDS}
     keywords = tuple(word for name in _LISTS for word in clean.get(name, []) if word)
     return Topic(" ".join(clean.get("num", [])), keywords=keywords, **named)
