@@ -57,16 +57,11 @@ class Printed:
             # At once: whoever reads an endless stream must not wait for a full buffer.
             print(text, end="", flush=True)
         self._n = n
-        if self._file is not None:
-            # Always as long, and so written over the last one at a stroke.
-            self._file.seek(0)
-            self._file.write(f"{json.dumps([n, *_output()]):<99}\n".encode())
+        self._record()
 
     def _open(self, path: Path) -> None:
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
-        content = self._file.read()
-        if not content:
-            return
+        content = self._file.read() or b"[0, 0, 0, 0]"
         try:
             self._n, *output, size = map(int, json.loads(content))
         except (ValueError, TypeError) as error:
@@ -76,6 +71,14 @@ class Printed:
             ) from error
         if any(output) and output == _output()[:2]:
             self._begun = _output_beyond(size)
+        if not self._begun:
+            self._record()
+
+    def _record(self) -> None:
+        if self._file is not None:
+            # Always as long, and so written over the last one at a stroke.
+            self._file.seek(0)
+            self._file.write(f"{json.dumps([self._n, *_output()]):<99}\n".encode())
 
 
 def _output() -> list[int]:

@@ -230,7 +230,7 @@ def _content(path: str) -> Iterator[bytes]:
     try:
         with gzip.open(path, "rb") as packed:
             # Small pieces: the one in which damage is found is lost as a whole.
-            yield from iter(partial(packed.read1, 2**10), b"")
+            yield from iter(partial(packed.read1, 2**12), b"")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FileFormatError(
             f"{path} is damaged or cut off ({str(error).rstrip('.')}); what comes before that was "
