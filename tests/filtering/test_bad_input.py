@@ -267,3 +267,13 @@ def test_a_batch_counts_all_documents_at_first(topics, documents):
     found = filter.decide(documents)
     assert filter._vectors.n_documents_ == len(documents) == filter.n_seen_
     assert {d.topic for of_one in found for d in of_one} == set(topics)
+
+
+def test_an_answered_question_is_closed():
+    filter = TopicFilter(theta1=0.1, recent=1).fit({"gold": "gold mine ore"})
+    assert filter.observe("gold mine", "a")[0].action == "ask"
+    filter.observe("rain", "b")
+    # An open question is remembered beyond the recent documents, an answered one is not.
+    filter.feedback("a", "gold", False)
+    with pytest.raises(InvalidInputError, match="Feedback for 'a' cannot be used"):
+        filter.feedback("a", "gold", True)

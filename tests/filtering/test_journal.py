@@ -23,6 +23,7 @@ from samewise.filtering import (
     TextVectors,
     TopicFilter,
 )
+from samewise.filtering.journal import _whole_lines
 from tests.filtering.conftest import make_documents
 
 
@@ -110,6 +111,62 @@ def test_a_torn_last_line(whole, topics, documents, judge, tmp_path):
         path.write_bytes(path.read_bytes()[:-7])
     run_through(topics, documents, directory, judge)
     assert everything(directory) == whole[1]
+
+
+def test_a_torn_last_line_that_is_long(whole, topics, documents, judge, tmp_path):
+    directory = tmp_path / "run"
+    with pytest.raises(Stop):
+        run_through(topics, stopping(90, documents), directory, judge, block=16)
+    for path in directory.glob("*.jsonl"):
+        before = path.read_bytes()
+        with path.open("ab") as file:
+            file.write(b'{"document": "' + 200_000 * b"a")
+        with path.open("r+b") as file:
+            _whole_lines(file)
+        assert path.read_bytes() == before
+    run_through(topics, documents, directory, judge)
+    assert everything(directory) == whole[1]
+
+
+def test_no_question_is_asked_twice(topics, documents, tmp_path, monkeypatch):
+    """Neither after yes nor after no: the judge of the second run would say the opposite."""
+    run, whole, asked = tmp_path / "run", tmp_path / "whole", []
+
+    def judge(document, topic):
+        return int(document[1:]) % 2 == 0
+
+    def once(document, topic):
+        known = (document, topic) in asked
+        asked.append((document, topic))
+        return judge(document, topic) != known
+
+    def stop(self, lines):
+        if list(lines):
+            raise Stop
+
+    # Killed before decisions are written: all that is known of the answers is in the inputs.
+    with monkeypatch.context() as patch:
+        patch.setattr("samewise.filtering.journal.Journal.log", stop)
+        with pytest.raises(Stop):
+            run_through(topics, documents, run, once, block=400)
+    assert {judge(*question) for question in asked} == {True, False}
+    run_through(topics, documents, run, once)
+    run_through(topics, documents, whole, judge)
+    assert len(set(asked)) == len(asked)
+    assert everything(run) == everything(whole)
+
+
+@pytest.mark.parametrize("fsync", [True, False])
+def test_appends_are_forced_to_the_disk(fsync, topics, documents, judge, tmp_path, monkeypatch):
+    forced = []
+    monkeypatch.setattr(os, "fsync", forced.append)
+    with FilterRun(make(topics), tmp_path / "run", judge=judge, block=10, fsync=fsync) as run:
+        forced.clear()
+        asked = [d.answer for _, made in run.process(documents[:100]) for d in made]
+        n = sum(answer is not None for answer in asked)
+        assert n > 3
+        # Ten blocks: inputs and decisions; and each answer.
+        assert len(forced) == (20 + n if fsync else 0)
 
 
 SCRIPT = """
@@ -302,14 +359,16 @@ def test_changed_logs_are_refused(topics, documents, judge, tmp_path):
 
 def test_ids_that_repeat(topics, tmp_path):
     path = tmp_path / "d.jsonl"
-    lines = [{"id": i, "text": "rain"} for i in ("a", "b", "a", "c")]
+    lines = [{"id": i, "text": "rain"} for i in ("a", "b", "a", "c", "b", "c", "d")]
     path.write_text("\n".join(map(json.dumps, lines)))
-    said = []
-    for _ in range(2):
-        source = Documents(path, report=said.append)
+    for wanted in (["a", "b", "c", "d"], []):
+        said = []
         with FilterRun(make(topics), tmp_path / "run") as run:
-            list(run.process(source))
-        assert source.n_skipped == 1
-    assert "d.jsonl:3 has the id 'a', which was seen already" in said[0]
+            found = list(run.process(Documents(path, report=said.append)))
+        assert [document.id for document, _ in found] == wanted
+        assert [sentence.removeprefix(str(path)) for sentence in said] == [
+            f":{line} has the id {id!r}, which was seen already; ids must differ."
+            for line, id in [(3, "a"), (5, "b"), (6, "c")]
+        ]
     with pytest.raises(InvalidInputError, match="'a', which was seen already"):
         list(FilterRun(make(topics)).process([Document("a", "x"), Document("a", "y")]))

@@ -62,3 +62,16 @@ def test_a_learner_improves_with_the_filter(name, plain):
     learned = [f_of_the_second_half(*both) for both in zip(learners, STREAMS, strict=True)]
     assert np.mean(learned) > np.mean(plain) + 0.05
     assert all(learner.n_updates_ > 10 for learner in learners)
+
+
+def test_a_judged_document_without_terms_is_not_learned_from():
+    learner = OASIS(init="identity")
+    filter = TopicFilter(metric=learner, vectorizer=TextVectors(48)).fit({"gold": "gold mine ore"})
+    for id, text in {"a": "gold mine", "b": "", "c": "silver mine"}.items():
+        filter.observe(text, id)
+    filter.feedback("a", "gold", True)
+    filter.feedback("b", "gold", True)
+    assert not hasattr(learner, "n_seen_")
+    # The last relevant document with terms is still a.
+    filter.feedback("c", "gold", False)
+    assert learner.n_seen_ == 1

@@ -268,3 +268,19 @@ def test_ctrl_c_waits_for_the_end_of_a_block(topics, documents, tmp_path, monkey
     whole.observe_many(documents)
     stopped.observe_many(documents[n:])
     assert saved(stopped, tmp_path / "a") == saved(whole, tmp_path / "b")
+
+
+def test_equally_near_documents(tmp_path):
+    """Of two documents that are equally near, one is forgotten and the other is held."""
+    filter = TopicFilter(theta1=0.1, n_initial=2, max_documents=2).fit({"gold": "gold mine ore"})
+    texts = ["gold mine", "gold ore", "gold mine"]
+    filter.observe_many(texts, ["x", "a", "y"], judge=lambda document, topic: True)
+    filter.save(tmp_path / "one")
+    loaded = load(tmp_path / "one")
+    loaded.save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    # Without the other: what was forgotten left its mark.
+    for each, path in ((filter, "one"), (loaded, "two")):
+        each.feedback("y", "gold", False)
+        each.save(tmp_path / path)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
