@@ -11,7 +11,7 @@ export SAMEWISE_DATA ?= $(SHARED)
 endif
 
 .PHONY: demo test test-oldest coverage check lint layout types layers docstrings check-browser house \
-  format bench experiments docs wheel clean
+  format bench torture experiments docs wheel clean
 
 demo: $(INSTALLED)
 	$(BIN)/python -m demo
@@ -72,6 +72,10 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
+
+# Processes are killed, disks filled, files read while they are written; it counts what is lost.
+torture: $(INSTALLED)
+	$(BIN)/python -m torture
 
 experiments: $(INSTALLED)
 	$(BIN)/python -m experiments pola_mnist --jobs 2
