@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,9 +17,31 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 _WIDE = 120
 _LONG_NAME = 30
+# Escape sequences of terminals, and marks that turn the direction of writing; half a character
+# (a lone surrogate) cannot be printed at all.
+_CONTROL = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    r"""Text without characters that control a terminal: they are written as escapes.
+
+    Examples
+    --------
+    >>> print(printable("red \x1b[31m"))
+    red \x1b[31m
+    """
+    return _CONTROL.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def plain_text(text: str) -> Text:
+    """Text for rich, in which brackets and colons are nothing but themselves."""
+    return Text(printable(text))
 
 
 def _console() -> Console:
@@ -28,7 +51,7 @@ def _console() -> Console:
 
 def say(text: str = "") -> None:
     """A line, broken between words where a terminal ends."""
-    _console().print(text, markup=False, highlight=False, soft_wrap=not sys.stdout.isatty())
+    _console().print(plain_text(text), soft_wrap=not sys.stdout.isatty())
 
 
 def show_table(headers: list[str], rows: list[list[str]], title: str | None = None) -> None:
@@ -40,23 +63,24 @@ def show_table(headers: list[str], rows: list[list[str]], title: str | None = No
     if title is not None:
         say(title)
     console = _console()
+    names, lines = [*map(plain_text, headers)], [[*map(plain_text, row)] for row in rows]
     wide = Table()
-    for k, header in enumerate(headers):
-        wide.add_column(header, justify="right" if k else "left", no_wrap=k > 0)
+    for k, name in enumerate(names):
+        wide.add_column(name, justify="right" if k else "left", no_wrap=k > 0)
     narrow = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
-    for k, header in enumerate(headers):
-        longest = max((cell_len(row[k]) for row in rows), default=0)
-        words = max((cell_len(word) for word in header.split()), default=0)
+    for k, name in enumerate(names):
+        longest = max((line[k].cell_len for line in lines), default=0)
+        words = max((cell_len(word) for word in name.plain.split()), default=0)
         width = max(longest if k else min(longest, _LONG_NAME), words)
-        narrow.add_column(header, justify="right" if k else "left", width=width)
-    for row in rows:
-        wide.add_row(*row)
-        narrow.add_row(*row)
+        narrow.add_column(name, justify="right" if k else "left", width=width)
+    for line in lines:
+        wide.add_row(*line)
+        narrow.add_row(*line)
     if _width(console, wide) <= console.width:
-        console.print(wide, markup=False)
+        console.print(wide)
     else:
         # What is wider still is broken by the terminal.
-        Console(width=max(console.width, _width(console, narrow))).print(narrow, markup=False)
+        Console(width=max(console.width, _width(console, narrow))).print(narrow)
 
 
 def _width(console: Console, table: Table) -> int:
@@ -66,7 +90,19 @@ def _width(console: Console, table: Table) -> int:
 
 def print_json(content: Any) -> None:
     """One line of JSON; what is not finite is null."""
-    typer.echo(json.dumps(_plain(content), ensure_ascii=False))
+    typer.echo(json_line(_plain(content)))
+
+
+def json_line(content: Any) -> str:
+    r"""JSON in one line, exact, that a terminal shows as it stands.
+
+    Examples
+    --------
+    >>> print(json_line("é \x9b"))
+    "é \u009b"
+    """
+    text = json.dumps(content, ensure_ascii=False)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def _plain(value: Any) -> Any:
@@ -121,7 +157,7 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda text: None
         return
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda text: progress.update(task, description=text)
+        task = progress.add_task(printable(what), total=None)
+        yield lambda text: progress.update(task, description=printable(text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import warnings
@@ -12,7 +11,10 @@ from typing import Any
 
 import typer
 
+from samewise.cli.console import json_line, printable
 from samewise.exceptions import SamewiseError
+
+_LONGEST = 2000
 
 
 @contextmanager
@@ -44,6 +46,21 @@ def one_sentence(
             raise
         _say(_sentence(error), as_json)
         raise typer.Exit(1) from None
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        # Nobody thought of it: what it says may mean little, so that its kind is named.
+        if debug:
+            raise
+        kind = f"an unexpected {type(error).__name__} ({_text(error) or 'without a message'})"
+        _say(f"{kind}; run again with --debug for the traceback", as_json)
+        raise typer.Exit(1) from None
+
+
+def _text(error: object) -> str:
+    """What it says in one line; of a text without end, beginning and end."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 def _sentence(error: Exception) -> str:
@@ -51,19 +68,20 @@ def _sentence(error: Exception) -> str:
         return f"there is no file {error.filename}; check the path"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    text = " ".join(str(error).split())
+    text = _text(error)
     if isinstance(error, MemoryError) and not isinstance(error, SamewiseError):
         return f"there is not enough memory ({text or 'it is full'}); give fewer rows or columns"
     return text or type(error).__name__
 
 
 def _say(sentence: str, as_json: bool, kind: str = "error") -> None:
-    text = json.dumps({kind: sentence}, ensure_ascii=False) if as_json else f"{kind}: {sentence}"
-    typer.echo(text, err=True)
+    typer.echo(
+        json_line({kind: sentence}) if as_json else printable(f"{kind}: {sentence}"), err=True
+    )
 
 
 def _warning(as_json: bool) -> Callable[..., None]:
     def show(message: Warning | str, *where: Any, **more: Any) -> None:
-        _say(" ".join(str(message).split()), as_json, "warning")
+        _say(_text(message), as_json, "warning")
 
     return show

@@ -5,19 +5,17 @@ from __future__ import annotations
 import difflib
 import io
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from scipy import sparse
 from sklearn.utils import Bunch
 
 from samewise.datasets._parameter_checks import check_float_dtype
 from samewise.datasets._text_files import read_texts
 from samewise.exceptions import DatasetNotFoundError, FileFormatError
+from samewise.files.npz_archive import CSR_PARTS, csr_rows, read_npz
 
 VARIABLE = "SAMEWISE_DATA"
 """The environment variable that names the directory of data sets."""
@@ -48,10 +46,6 @@ OPENML = {
 """The data sets that `fetch` knows, with their numbers at OpenML."""
 
 _SUFFIXES = (".npz", ".jsonl.gz")
-_CSR_PARTS = ("data", "indices", "indptr", "shape")
-
-# What numpy and zipfile raise, between them, for a file with wrong bytes in it.
-_DAMAGE = (ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def available() -> list[str]:
@@ -194,10 +188,8 @@ def _read_arrays(path: Path, dtype: np.dtype[Any]) -> dict[str, Any]:
     # From memory, so that an OSError of the disk is not taken for damage.
     content = io.BytesIO(path.read_bytes())
     try:
-        with np.load(content, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    # A lone .npy array is no context manager.
-    except (*_DAMAGE, AttributeError, TypeError) as error:
+        arrays = read_npz(content, str(path))
+    except ValueError as error:
         raise FileFormatError(
             f"{path} should be an .npz archive of plain arrays, but cannot be read ({error}). "
             "Fetch the file again; object arrays (pickles) are never loaded."
@@ -206,12 +198,12 @@ def _read_arrays(path: Path, dtype: np.dtype[Any]) -> dict[str, Any]:
 
 
 def _arranged(path: Path, arrays: dict[str, NDArray[Any]], dtype: np.dtype[Any]) -> dict[str, Any]:
-    parts = ("X",) if "X" in arrays else _CSR_PARTS
+    parts = ("X",) if "X" in arrays else CSR_PARTS
     missing = [key for key in (*parts, "y", "classes") if key not in arrays]
     if missing:
         raise _misfit(path, f"has no {', '.join(missing)}; it holds {', '.join(sorted(arrays))}")
     try:
-        X = arrays["X"].astype(dtype) if "X" in arrays else _csr(arrays, dtype)
+        X = (arrays["X"] if "X" in arrays else csr_rows(arrays)).astype(dtype)
     except (ValueError, TypeError, IndexError) as error:
         raise _misfit(path, f"holds no usable features ({error})") from error
     y, classes = arrays["y"], arrays["classes"]
@@ -227,17 +219,6 @@ def _arranged(path: Path, arrays: dict[str, NDArray[Any]], dtype: np.dtype[Any])
         raise _misfit(path, f"holds {n} rows but train of shape {train.shape} and {train.dtype}")
     extras = {key: value for key, value in arrays.items() if key not in (*parts, "y", "classes")}
     return {**extras, "data": X, "target": y.astype(np.int64), "target_names": classes}
-
-
-def _csr(arrays: dict[str, NDArray[Any]], dtype: np.dtype[Any]) -> sparse.csr_array:
-    data, indices, indptr, shape = (arrays[key] for key in _CSR_PARTS)
-    index = np.int32 if max(data.size, *shape.tolist()) <= np.iinfo(np.int32).max else np.int64
-    X = sparse.csr_array(
-        (data.astype(dtype), indices.astype(index), indptr.astype(index)),
-        shape=tuple(shape.tolist()),
-    )
-    X.check_format(full_check=True)
-    return X
 
 
 def _misfit(path: Path, what: str) -> FileFormatError:
