@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from samewise.cli.console import Answer, say, working
-from samewise.cli.exports import check_ending, check_output, write_table
+from samewise.cli.exports import Safe, check_ending, check_output, write_table
 from samewise.cli.options import Columns, command
 from samewise.cli.tables import read_table
 from samewise.datasets import available, fetch, load
@@ -29,6 +29,7 @@ def datasets(
     out: Annotated[
         str | None, typer.Option(help="Export it: CSV, Parquet, NPZ or JSON lines.")
     ] = None,
+    safe: Safe = True,
 ) -> Answer:
     """List the data sets that can be named as DATA; describe, export or fetch one.
 
@@ -45,7 +46,7 @@ def datasets(
     elif fetched is not None:
         raise InvalidInputError(f"One data set at a time: {name} or {fetched}.")
     if name is not None:
-        return _one(name, out)
+        return _one(name, out, safe)
     if out is not None:
         raise InvalidInputError("--out needs the name of a data set to export.")
     return _list()
@@ -73,7 +74,7 @@ def _show_list(names: list[str], where: Path, chosen: bool) -> None:
     )
 
 
-def _one(name: str, out: str | None) -> Answer:
+def _one(name: str, out: str | None, safe: bool) -> Answer:
     if out is not None:
         check_ending(out)
         if out != "-":
@@ -92,7 +93,15 @@ def _one(name: str, out: str | None) -> Answer:
         "out": out,
     }
     if out is not None:
-        write_table(out, table.X, table.names, y=table.y, label=table.label, train=table.train)
+        write_table(
+            out,
+            table.X,
+            table.names,
+            y=table.y,
+            label=table.label,
+            train=table.train,
+            safe=safe,
+        )
 
     def show() -> None:
         if out == "-":

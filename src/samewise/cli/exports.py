@@ -1,24 +1,37 @@
-"""Rows into files: CSV, Parquet, NPZ, JSON lines, standard output."""
+"""Rows into files, whole or not at all: CSV, Parquet, NPZ, JSON lines; or to standard output."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+import typer
 from numpy.typing import NDArray
 
 from samewise._typing import Matrix
+from samewise.cli.console import printable
 from samewise.exceptions import InvalidInputError
+from samewise.files.writing import write_atomically
+from samewise.kernels.pairwise import row_slices
 
 _WRITTEN = (".csv", ".parquet", ".npz", ".jsonl")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+Safe = Annotated[
+    bool,
+    typer.Option(
+        help="In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
+    ),
+]
 
 
 def check_output(path: str | os.PathLike[str]) -> None:
@@ -27,6 +40,10 @@ def check_output(path: str | os.PathLike[str]) -> None:
     folder = target.resolve().parent
     if target.is_dir():
         raise InvalidInputError(f"{target} is a folder; name a file to write to.")
+    if target.exists() and not target.is_file():
+        raise InvalidInputError(
+            f"{target} is a device or a pipe, which a file would replace; name a file to write to."
+        )
     if not folder.is_dir():
         raise InvalidInputError(
             f"There is no folder {folder} to write to; make it, or name another file."
@@ -61,45 +78,82 @@ def write_table(
     label: str | None = None,
     ids: NDArray[Any] | None = None,
     train: NDArray[np.bool_] | None = None,
+    safe: bool = True,
 ) -> None:
-    """Write rows to a file by its ending, or as CSV to standard output ("-")."""
+    """Write rows to a file by its ending, or as CSV to standard output ("-").
+
+    With `safe`, text in CSV that a spreadsheet would take for a formula gets an apostrophe.
+    """
     kind = check_ending(path)
     label = label or "label"
     if kind == ".npz":
-        _write_npz(path, X, names, y, train)
+        write_atomically(path, [_npz(X, names, y, train)])
         return
     if sp.issparse(X):
         raise InvalidInputError(f"Sparse rows go into an .npz file, not into {path}.")
     if kind == ".jsonl":
-        _write_lines(path, X, y, label, ids)
+        write_atomically(path, _lines(X, y, label, ids))
         return
     named = [f"x{j}" for j in range(X.shape[1])] if names is None else list(names)
     frame = pd.DataFrame(np.asarray(X), columns=named)
     if ids is not None:
         frame.insert(0, "id", ids)
     if y is not None:
-        frame[label if label not in named else f"{label}_"] = y
+        while label in frame.columns:
+            label += "_"
+        frame[label] = y
     if kind == ".parquet":
-        frame.to_parquet(path, index=False)
-    else:
-        frame.to_csv(sys.stdout if path == "-" else path, index=False)
+        buffer = io.BytesIO()
+        frame.to_parquet(buffer, index=False)
+        write_atomically(path, [buffer.getbuffer()])
+        return
+    text = _csv_text(_without_formulas(frame) if safe else frame)
+    if path != "-":
+        write_atomically(path, (part.encode() for part in text))
+        return
+    for part in text:
+        sys.stdout.write(printable(part) if sys.stdout.isatty() else part)
 
 
-def _write_npz(path: str, X: Matrix, names: Any, y: Any, train: Any) -> None:
+def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    changed = frame.set_axis([_no_formula(name) for name in frame.columns], axis="columns")
+    for j, dtype in enumerate(frame.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype):
+            changed.isetitem(j, frame.iloc[:, j].map(_no_formula))
+    return changed
+
+
+def _no_formula(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def _csv_text(frame: pd.DataFrame) -> Iterator[str]:
+    for rows in row_slices(len(frame), 32 * frame.shape[1], 2**22):
+        yield frame.iloc[rows].to_csv(index=False, header=not rows.start, lineterminator="\n")
+
+
+def _npz(X: Matrix, names: Any, y: Any, train: Any) -> memoryview:
     if sp.issparse(X):
         content = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
     else:
         content = {"X": X}
     optional = {"y": y, "feature_names": names, "train": train}
     content |= {k: np.asarray(v) for k, v in optional.items() if v is not None}
-    np.savez_compressed(path, **content)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **content)
+    return buffer.getbuffer()
 
 
-def _write_lines(path: str, X: Matrix, y: Any, label: str, ids: Any) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        for i in range(len(X)):
-            entry: dict[str, Any] = {} if ids is None else {"id": str(ids[i])}
-            entry["vector"] = [float(str(v)) for v in X[i]]
-            if y is not None:
-                entry[label] = y[i].item() if isinstance(y[i], np.generic) else y[i]
-            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+def _lines(X: Matrix, y: Any, label: str, ids: Any) -> Iterator[bytes]:
+    for i in range(len(X)):
+        entry: dict[str, Any] = {} if ids is None else {"id": str(ids[i])}
+        entry["vector"] = [float(str(v)) for v in X[i]]
+        if y is not None:
+            entry[label] = y[i].item() if isinstance(y[i], np.generic) else y[i]
+        yield (json.dumps(entry, ensure_ascii=False) + "\n").encode()

@@ -116,7 +116,7 @@ def parsed_params(text: str | None) -> dict[str, Any]:
     if text.lstrip().startswith("{"):
         try:
             found: dict[str, Any] = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInputError(f"--params is no JSON object: {error}.") from error
         return found
     params = {}
@@ -133,7 +133,7 @@ def parsed_params(text: str | None) -> dict[str, Any]:
 def _value(text: str) -> Any:
     try:
         return json.loads({"True": "true", "False": "false", "None": "null"}.get(text, text))
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

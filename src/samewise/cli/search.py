@@ -88,7 +88,7 @@ def _numbers(text: str) -> list[float]:
             numbers = [float(v) for v in json.loads(text)]
         else:
             numbers = [float(part) for part in text.replace(",", " ").split()]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidInputError(
             f"--vector must be numbers, separated by commas: {error}."
         ) from error

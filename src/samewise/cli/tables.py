@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import io
 import json
+import reprlib
 import sys
-import zipfile
+import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -21,9 +23,11 @@ from samewise import datasets
 from samewise._typing import Matrix
 from samewise.cli.options import Columns, listed
 from samewise.exceptions import InvalidInputError
+from samewise.files.npz_archive import CSR_PARTS, csr_rows, read_npz
 
-_CSR_PARTS = ("data", "indices", "indptr", "shape")
 _READ = (".csv", ".tsv", ".parquet", ".npz", ".jsonl", ".ndjson")
+# Labels stand in arrays that have room for the longest one in every row.
+_LONGEST_LABEL = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +55,7 @@ class Table:
     names: tuple[str, ...] | None = None
     y: NDArray[Any] | None = None
     label: str | None = None
-    ids: NDArray[np.str_] | None = None
+    ids: NDArray[Any] | None = None
     train: NDArray[np.bool_] | None = None
 
     def shown(self, row: int) -> str:
@@ -93,12 +97,7 @@ def read_table(source: str, columns: Columns, known_label: str | None = None) ->
     if kind in (".jsonl", ".ndjson"):
         return _from_lines(_text_of(lambda: path.read_text(encoding="utf-8"), source), wanted)
     if kind == ".parquet":
-        try:
-            return _from_frame(pd.read_parquet(path), wanted, 0)
-        except (OSError, ValueError) as error:
-            if isinstance(error, InvalidInputError):
-                raise
-            raise InvalidInputError(f"{source} cannot be read as Parquet: {error}.") from error
+        return _from_frame(_parquet(path, source), wanted, 0)
     if kind in (".csv", ".tsv"):
         return _from_frame(_csv(path, source, "\t" if kind == ".tsv" else ","), wanted, 2)
     raise InvalidInputError(
@@ -125,7 +124,17 @@ class _Wanted:
         """Columns of features, without those for another use."""
         features, drop = listed(self.columns.features), listed(self.columns.drop)
         self.check([*features, *drop], names)
-        return [name for name in (features or names) if name not in (*others, *drop)]
+        unused = {*others, *drop}
+        used = [name for name in dict.fromkeys(features or names) if name not in unused]
+        if not used:
+            raise InvalidInputError(f"{self.source} has no columns of features besides the label.")
+        count = Counter(names)
+        for name in (*used, *others):
+            if name is not None and count[name] > 1:
+                raise InvalidInputError(
+                    f"{self.source} has two columns named {name!r}; rename one."
+                )
+        return used
 
     def ids_among(self, names: Sequence[str]) -> str | None:
         """The column that names the rows."""
@@ -144,7 +153,8 @@ class _Wanted:
 
 def _text_of(read: Callable[[], str], source: str) -> str:
     try:
-        return read()
+        # Some programs begin a file with a byte-order mark.
+        return read().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise _not_utf8(source, error) from error
 
@@ -159,8 +169,14 @@ def _from_stdin(wanted: _Wanted) -> Table:
 
 
 def _csv(file: Any, source: str, separator: str) -> pd.DataFrame:
+    def read(**more: Any) -> pd.DataFrame:
+        if isinstance(file, io.StringIO):
+            file.seek(0)
+        return pd.read_csv(file, sep=separator, skipinitialspace=True, low_memory=False, **more)
+
     try:
-        return pd.read_csv(file, sep=separator, skipinitialspace=True, low_memory=False)
+        names = read(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]
+        frame = _rows_as_long_as_names(read)
     except pd.errors.EmptyDataError as error:
         raise InvalidInputError(
             f"{source} is empty; a line with the names of the columns and a line for each row "
@@ -168,8 +184,40 @@ def _csv(file: Any, source: str, separator: str) -> pd.DataFrame:
         ) from error
     except UnicodeDecodeError as error:
         raise _not_utf8(source, error) from error
-    except ValueError as error:
-        raise InvalidInputError(f"{source} cannot be read as CSV: {error}.") from error
+    except (ValueError, OverflowError) as error:
+        what = str(error).split("C error: ")[-1].strip().rstrip(".")
+        raise InvalidInputError(
+            f"{source} cannot be read as CSV: {what}. Each row needs as many fields as there are "
+            "names of columns; text with a separator in it belongs in quotes."
+        ) from error
+    # As they are written: pandas renames a column that has the name of another one.
+    frame.columns = [name or given for name, given in zip(names, frame.columns, strict=True)]
+    return frame
+
+
+def _rows_as_long_as_names(read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            # By default, fields without a name would shift all columns.
+            return read(index_col=False)
+        except pd.errors.ParserWarning:
+            # The first row may be longer than the names, but none longer than the first line.
+            read(header=None)
+            raise
+
+
+def _parquet(path: Path, source: str) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except MemoryError:
+        raise
+    except Exception as error:
+        # Damaged bytes or metadata make pyarrow and pandas raise errors of a dozen kinds.
+        what = f"{type(error).__name__}: {error}".rstrip(".")
+        raise InvalidInputError(
+            f"{source} cannot be read as Parquet ({what}). Write the file again."
+        ) from error
 
 
 def _not_utf8(source: str, error: UnicodeDecodeError) -> InvalidInputError:
@@ -186,29 +234,51 @@ def _from_frame(frame: pd.DataFrame, wanted: _Wanted, first: int) -> Table:
     names = list(frame.columns)
     label, id_column = wanted.label_among(names), wanted.ids_among(names)
     used = wanted.features_among(names, label, id_column)
-    if not used:
-        raise InvalidInputError(f"{wanted.source} has no columns of features besides the label.")
     where = "line" if first else "row"
     values = [_numbers(frame[name], name, wanted.source, where, first) for name in used]
     y = ids = None
     if label is not None:
+        _check_no_times(frame[label], label, wanted.source)
         y = _labels(frame[label].to_numpy(), label, wanted.source, where, first)
     if id_column is not None:
-        ids = frame[id_column].astype(str).to_numpy(dtype=str)
+        ids = _as_text(frame[id_column].astype(str))
     return Table(wanted.source, np.column_stack(values), tuple(used), y, label, ids)
 
 
+def _as_text(values: Any) -> NDArray[Any]:
+    # As objects: an array of text has room for the longest one in every row.
+    return np.array([str(value) for value in values], dtype=object)
+
+
+def _check_no_times(column: Any, name: str, source: str) -> None:
+    """Refuse times, which pandas would count in microseconds."""
+    dtype = getattr(column.dtype, "categories", column).dtype
+    if dtype.kind in "Mm" or isinstance(dtype, pd.PeriodDtype):
+        raise InvalidInputError(
+            f"The column {name!r} of {source} holds times ({dtype}), which are neither numbers nor "
+            "classes. Make numbers or text of them, or leave the column out."
+        )
+
+
+def _floats(column: Any) -> NDArray[np.float64]:
+    return pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+
+
 def _numbers(column: Any, name: str, source: str, where: str, first: int) -> NDArray[np.float64]:
-    if isinstance(column, pd.DataFrame):
-        raise InvalidInputError(f"{source} has two columns named {name!r}; rename one.")
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    _check_no_times(column, name, source)
+    try:
+        numbers = _floats(column)
+    except OverflowError:
+        # Whole numbers of hundreds of digits; read as text they are infinite.
+        numbers = _floats(column.astype(str))
     text = np.isnan(numbers) & column.notna().to_numpy()
     if text.any():
         row = int(text.argmax())
         raise InvalidInputError(
             f"The column {name!r} of {source} holds text, where numbers are needed: "
-            f"{str(column.iloc[row])!r} in {where} {row + first}. Leave it out with --drop {name}, "
-            "name it with --label if it holds the labels, or choose columns with --features."
+            f"{reprlib.repr(str(column.iloc[row]))} in {where} {row + first}. Leave it out with "
+            f"--drop {name}, name it with --label if it holds the labels, or choose columns with "
+            "--features."
         )
     bad = ~np.isfinite(numbers)
     if bad.any():
@@ -225,31 +295,50 @@ def _numbers(column: Any, name: str, source: str, where: str, first: int) -> NDA
 def _labels(
     values: NDArray[Any], label: str, source: str, where: str = "row", first: int = 0
 ) -> NDArray[Any]:
+    def refuse(what: str, remedy: str = "Name another column with --label.") -> NoReturn:
+        raise InvalidInputError(f"The label column {label!r} of {source} {what}. {remedy}")
+
+    kind = values.dtype.kind
+    if values.ndim != 1 or kind in "cmMV":
+        refuse(f"holds {values.dtype} of shape {values.shape}, which are no classes")
     missing = pd.isna(values)
     if missing.any():
-        raise InvalidInputError(
-            f"The label column {label!r} of {source} is empty in {int(missing.sum())} rows, first "
-            f"in {where} {int(missing.argmax()) + first}. Remove them or fill them in."
-        )
-    if values.dtype.kind == "f":
+        at = f"first in {where} {int(missing.argmax()) + first}"
+        refuse(f"is empty in {int(missing.sum())} rows, {at}", "Remove them or fill them in.")
+    if kind == "f":
         if np.any(values != np.round(values)):
-            raise InvalidInputError(
-                f"The label column {label!r} of {source} holds fractions, which are no classes. "
-                "Name another column with --label."
+            refuse("holds fractions, which are no classes")
+        largest = np.abs(values).max(initial=0)
+        # From 2⁵³ on, different whole numbers are the same float.
+        if largest >= 2**53:
+            refuse(
+                f"holds numbers as large as {largest:g}, too large to be told apart",
+                "Write them as whole numbers or as text, or name another column with --label.",
             )
         return values.astype(np.int64)
-    return values if values.dtype.kind in "iub" else np.array([str(v) for v in values])
+    if kind in "iub":
+        return values
+    if kind == "O" and any(isinstance(v, list | dict | np.ndarray) for v in values):
+        refuse("holds lists, which are no classes")
+    text = [str(v) for v in values]
+    lengths = [*map(len, text)]
+    longest = max(lengths, default=0)
+    if longest > _LONGEST_LABEL:
+        at = f"{where} {lengths.index(longest) + first}"
+        refuse(f"holds a text of {longest:,} characters in {at}; {_LONGEST_LABEL:,} are the most")
+    return np.array(text)
 
 
 def _from_lines(text: str, wanted: _Wanted) -> Table:
     vector_field = wanted.columns.vector_field
     entries, at = [], []
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Only \n ends a line: a text in JSON may hold other separators, such as U+2028.
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             entry = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInputError(
                 f"{wanted.source}, line {number}: no JSON ({error})."
             ) from error
@@ -273,7 +362,7 @@ def _from_lines(text: str, wanted: _Wanted) -> Table:
         y = _labels(pd.Series([e.get(label) for e in entries]).to_numpy(), label, wanted.source)
     id_field = wanted.ids_among(fields_of_first) or ("id" if "id" in entries[0] else None)
     if id_field is not None:
-        ids = np.array([str(entry.get(id_field)) for entry in entries])
+        ids = _as_text(entry.get(id_field) for entry in entries)
     return Table(wanted.source, X, None, y, label, ids)
 
 
@@ -288,44 +377,49 @@ def _vectors(vectors: list[Any], at: list[int], source: str, field: str) -> NDAr
             )
     try:
         X = np.array(vectors, dtype=np.float64)
-        bad = ~np.isfinite(X).all(axis=1)
-    except (TypeError, ValueError):
-        bad = np.array([not all(type(v) in (int, float) for v in vector) for vector in vectors])
-    if bad.any():
-        line = at[int(bad.argmax())]
+        sound = np.isfinite(X).all(axis=1) if X.ndim == 2 else np.zeros(len(X), dtype=bool)
+    except (TypeError, ValueError, OverflowError):
+        sound = np.array([all(map(_is_finite, vector)) for vector in vectors])
+    if not sound.all():
+        line = at[int(sound.argmin())]
         raise InvalidInputError(
             f"{source}, line {line}: {field!r} holds something that is no finite number."
         )
     return X
 
 
+def _is_finite(value: Any) -> bool:
+    # Not math.isfinite, which does not take whole numbers of hundreds of digits.
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+
+
 def _from_npz(path: Path, wanted: _Wanted) -> Table:
     source = wanted.source
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        arrays = read_npz(path, source)
+    except ValueError as error:
         raise InvalidInputError(
             f"{source} is no .npz archive of plain arrays ({error}). Write it with "
             "numpy.savez(file, X=..., y=...); pickled objects are never loaded."
         ) from error
     X = _matrix(arrays, source)
     n = X.shape[0]
-    one_each = [k for k, v in arrays.items() if v.shape == (n,) and k not in (*_CSR_PARTS, "train")]
+    one_each = [k for k, v in arrays.items() if v.shape == (n,) and k not in (*CSR_PARTS, "train")]
     label = wanted.label_among(one_each) or ("y" if "y" in one_each else None)
-    y = None if label is None else _labels(_by_name(arrays, label), label, source)
+    y = None if label is None else _by_name(arrays, label, source)
     names = _names(arrays, X.shape[1])
     if names is None and (wanted.columns.features or wanted.columns.drop):
         raise InvalidInputError(f"{source} names no columns; --features and --drop need names.")
     if names is not None:
         used = wanted.features_among(names)
-        X, names = X[:, [names.index(name) for name in used]], used
+        place = {name: j for j, name in enumerate(names)}
+        X, names = X[:, [place[name] for name in used]], used
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
         raise InvalidInputError(f"X of {source} holds missing or infinite values; fill them in.")
     train = arrays.get("train")
     train = train if train is not None and train.shape == (n,) and train.dtype == bool else None
     id_column = wanted.ids_among(one_each)
-    ids = None if id_column is None else arrays[id_column].astype(str)
+    ids = None if id_column is None else _as_text(arrays[id_column])
     return Table(source, X, None if names is None else tuple(names), y, label, ids, train)
 
 
@@ -333,31 +427,30 @@ def _matrix(arrays: dict[str, NDArray[Any]], source: str) -> Matrix:
     """X, or the matrix of the CSR parts, in floats."""
     if "X" in arrays:
         X: Any = arrays["X"]
-    elif all(part in arrays for part in _CSR_PARTS):
-        data, indices, indptr, shape = (arrays[part] for part in _CSR_PARTS)
+    elif all(part in arrays for part in CSR_PARTS):
         try:
-            X = sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-            X.check_format(full_check=True)
+            X = csr_rows(arrays)
         except (ValueError, IndexError, TypeError) as error:
             raise InvalidInputError(f"{source} holds no sound CSR parts: {error}.") from error
     else:
         raise InvalidInputError(
-            f"{source} has neither X nor the CSR parts {', '.join(_CSR_PARTS)}; it holds "
+            f"{source} has neither X nor the CSR parts {', '.join(CSR_PARTS)}; it holds "
             f"{', '.join(sorted(arrays))}."
         )
-    if X.ndim != 2 or X.dtype.kind not in "fiub" or not X.shape[0]:
+    if X.ndim != 2 or X.dtype.kind not in "fiub" or not all(X.shape):
         raise InvalidInputError(
             f"X of {source} must be a matrix of numbers, not {X.dtype} {X.shape}."
         )
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def _by_name(arrays: dict[str, NDArray[Any]], label: str) -> NDArray[Any]:
+def _by_name(arrays: dict[str, NDArray[Any]], label: str, source: str) -> NDArray[Any]:
     """Labels; class numbers in y become the names in classes, if there are such."""
     y, classes = arrays[label], arrays.get("classes")
-    if label == "y" and classes is not None and y.dtype.kind in "iu" and y.max() < len(classes):
-        return classes[y]
-    return y
+    if label == "y" and classes is not None and classes.ndim == 1 and y.dtype.kind in "iu":
+        if 0 <= y.min() and y.max() < len(classes):
+            return _labels(classes, "classes", source)[y]
+    return _labels(y, label, source)
 
 
 def _names(arrays: dict[str, NDArray[Any]], d: int) -> list[str] | None:
@@ -385,8 +478,7 @@ def _from_dataset(wanted: _Wanted) -> Table:
         )
     names = found.get("feature_names", found.get("terms"))
     named = None if names is None or len(names) != found.data.shape[1] else tuple(map(str, names))
-    y = found.target_names[found.target]
-    y = _labels(np.asarray(y), "class", name)
+    y = _labels(np.asarray(found.target_names), "class", name)[found.target]
     return Table(name, found.data, named, y, "class", None, found.get("train"))
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from samewise.cli.console import Answer, working
-from samewise.cli.exports import check_ending, check_output, write_table
+from samewise.cli.console import Answer, printable, working
+from samewise.cli.exports import Safe, check_ending, check_output, write_table
 from samewise.cli.options import Columns, Data, ModelFile, command, open_model
 from samewise.cli.tables import read_table
 
@@ -20,6 +20,7 @@ def transform(
     out: Annotated[
         str, typer.Option(help="CSV, Parquet, NPZ or JSON lines; - for CSV to standard output.")
     ] = "-",
+    safe: Safe = True,
 ) -> Answer | None:
     """Write rows in coordinates where the plain distance (or cosine) is the learned one.
 
@@ -33,10 +34,20 @@ def transform(
         table = read_table(data, columns, model.label)
         show(f"transforming {table.X.shape[0]:,} rows")
         Z = model.transform(table.X, table.names)
-        names = [f"z{j}" for j in range(Z.shape[1])]
-        write_table(out, Z, names, y=table.y, label=table.label, ids=table.ids, train=table.train)
+        write_table(
+            out,
+            Z,
+            [f"z{j}" for j in range(Z.shape[1])],
+            y=table.y,
+            label=table.label,
+            ids=table.ids,
+            train=table.train,
+            safe=safe,
+        )
     if out == "-":
         return None
     content = {"out": out, "rows": Z.shape[0], "features": table.X.shape[1]}
     text = f"{Z.shape[0]:,} rows of {Z.shape[1]:,} coordinates written to {out}."
-    return Answer(content | {"coordinates": Z.shape[1]}, lambda: typer.echo(text, err=True))
+    return Answer(
+        content | {"coordinates": Z.shape[1]}, lambda: typer.echo(printable(text), err=True)
+    )

@@ -7,7 +7,6 @@ import os
 import zipfile
 from typing import IO, Any
 
-import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
@@ -41,6 +40,7 @@ def read_npz(file: str | os.PathLike[str] | IO[bytes], source: str) -> dict[str,
     Examples
     --------
     >>> import io
+    >>> import numpy as np
     >>> file = io.BytesIO()
     >>> np.savez(file, X=[[1.0]])
     >>> read_npz(file, "it")
@@ -71,6 +71,7 @@ def csr_rows(arrays: dict[str, NDArray[Any]]) -> sp.csr_array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> parts = {"data": [1.0], "indices": [2], "indptr": [0, 1], "shape": [1, 3]}
     >>> csr_rows({name: np.array(part) for name, part in parts.items()}).toarray()
     array([[0., 0., 1.]])
