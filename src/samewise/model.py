@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
+import reprlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -41,7 +43,8 @@ class Model(Storable):
     params : dict
         Its parameters, as far as they were set.
     measured : dict
-        What was measured on rows set aside.
+        What was measured on rows set aside: their number ("rows"), the error of each metric
+        ("errors"), and more.
     threshold : float or None
         Two rows are the same if their closeness is at least this.
     versions : dict of str to str
@@ -94,6 +97,11 @@ class Model(Storable):
                 )
         if self.scale is not None and not (self.scale > 0).all():
             raise InvalidInputError("scale must be positive.")
+        if self.measured and not _is_measured(self.measured):
+            raise InvalidInputError(
+                "measured must be empty, or have the number of 'rows' and, by name, the 'errors' "
+                f"from 0 to 1. Got {reprlib.repr(self.measured)}."
+            )
 
     def prepare(self, X: Any, names: Sequence[str] | None = None) -> Matrix:
         """Rows as the form takes them: its columns in its order, scaled.
@@ -208,6 +216,9 @@ class Model(Storable):
         for name, kinds in _VALUES.items():
             found[name] = saved.value(name)
             saved.check(isinstance(found[name], kinds), f"has a wrong {name}")
+        # A whole number may have more digits than a float can hold.
+        largest = abs(found["threshold"] or 0)
+        saved.check(largest <= sys.float_info.max, "has a wrong threshold")
         saved.check(all(isinstance(v, str) for v in found["versions"].values()), "has no versions")
         return cls(**found)
 
@@ -247,6 +258,15 @@ _VALUES: dict[str, Any] = {
     "threshold": (float, int, type(None)),
     "versions": dict,
 }
+
+
+def _is_measured(found: dict[str, Any]) -> bool:
+    rows, errors = found.get("rows"), found.get("errors")
+    return (
+        isinstance(rows, int)
+        and isinstance(errors, dict)
+        and all(isinstance(e, int | float) and 0 <= e <= 1 for e in errors.values())
+    )
 
 
 def standardized(X: Array, mean: Array, scale: Array) -> Array:

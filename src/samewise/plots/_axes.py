@@ -48,6 +48,17 @@ def line_style(n: int) -> dict[str, Any]:
     }
 
 
+def plain(name: object) -> str:
+    r"""A name as it stands: between two dollars matplotlib would look for a formula.
+
+    Examples
+    --------
+    >>> print(plain("$x$"))
+    \$x\$
+    """
+    return str(name).replace("$", r"\$")
+
+
 def form_for(form: Form | None, n_features: int) -> Form:
     """The form itself; None is the Euclidean distance."""
     return Mahalanobis.identity(n_features) if form is None else form

@@ -10,7 +10,7 @@ import numpy as np
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, GeneralizedCosine, Mahalanobis
-from samewise.plots._axes import axes_for, draw_line
+from samewise.plots._axes import axes_for, draw_line, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +98,7 @@ def matrix_heatmap(
     image = ax.imshow(W, cmap="cividis", vmin=-largest if W.min() < 0 else 0.0, vmax=largest)
     ax.figure.colorbar(image, ax=ax, extend="both" if np.abs(W).max() > largest else "neither")
     if feature_names is not None and len(W) <= _NAMED:
-        names = [_cut(str(name)) for name in feature_names]
+        names = [plain(_cut(str(name))) for name in feature_names]
         size = "small" if len(W) <= _NAMED // 2 else "x-small"
         ax.set_xticks(range(len(W)), names, rotation=90, fontsize=size)
         ax.set_yticks(range(len(W)), names, fontsize=size)

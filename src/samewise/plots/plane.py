@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form, MultiMetric
-from samewise.plots._axes import CENTERED, COLORS, MARKERS, axes_for, form_for
+from samewise.plots._axes import CENTERED, COLORS, MARKERS, axes_for, form_for, plain
 from samewise.supervision.supervision_checks import labeled_rows
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _scatter(ax: Axes, points: Array, y: NDArray[Any], faint: bool = False) -> N
     for n in _with_room(names, medians, points) if crowded(y) else range(len(names)):
         x, height = medians[n]
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "alpha": 0.85, "linewidth": 0}
-        ax.text(x, height, names[n], weight="bold", color="black", bbox=box, **CENTERED)
+        ax.text(x, height, plain(names[n]), weight="bold", color="black", bbox=box, **CENTERED)
     # Distances are what the picture is about: one unit is as long across as up.
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_xticks([])

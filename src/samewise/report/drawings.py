@@ -14,6 +14,7 @@ from samewise import plots
 from samewise._typing import Matrix
 from samewise.decide import Verifier
 from samewise.forms import Form, GeneralizedCosine, Mahalanobis, MultiMetric
+from samewise.plots._axes import plain
 from samewise.plots.curves import windows
 from samewise.plots.matrices import eigenvalue_shares
 from samewise.plots.plane import crowded
@@ -82,7 +83,7 @@ def _histograms(subject: Subject) -> Iterator[Html]:
 
 
 def _precisions(measured: Sequence[Measured]) -> Html:
-    curves = {m.name: m.precision for m in measured}
+    curves = {plain(m.name): m.precision for m in measured}
     k = max(measured[0].precision)
     ends = ", ".join(f"{m.name} {percent(m.precision[k])}" for m in measured)
     return picture(
@@ -102,7 +103,7 @@ def _margins(subject: Subject) -> Iterator[Html]:
 
     def draw(ax: Any) -> None:
         for name, form in forms.items():
-            plots.margin_histogram(form, X, y, label=name, ax=ax)
+            plots.margin_histogram(form, X, y, label=plain(name), ax=ax)
 
     yield picture(
         draw,
@@ -151,7 +152,7 @@ def _spectra(subject: Subject) -> Iterator[Html]:
 
     def draw(ax: Any) -> None:
         for name, form in forms.items():
-            plots.spectrum(form, label=name, ax=ax)
+            plots.spectrum(form, label=plain(name), ax=ax)
 
     yield picture(
         draw,
