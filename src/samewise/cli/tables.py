@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import io
 import json
+import re
 import reprlib
 import sys
 import warnings
@@ -326,6 +327,9 @@ def _labels(
     if longest > _LONGEST_LABEL:
         at = f"{where} {lengths.index(longest) + first}"
         refuse(f"holds a text of {longest:,} characters in {at}; {_LONGEST_LABEL:,} are the most")
+    # Half a character cannot be written, and an array of text drops NUL at the end.
+    if re.search("[\\0\ud800-\udfff]", "".join(set(text))):
+        refuse("holds text that is no valid Unicode, or has NUL in it")
     return np.array(text)
 
 
@@ -359,7 +363,10 @@ def _from_lines(text: str, wanted: _Wanted) -> Table:
     label = wanted.label_among(fields_of_first)
     y = ids = None
     if label is not None:
-        y = _labels(pd.Series([e.get(label) for e in entries]).to_numpy(), label, wanted.source)
+        found = [entry.get(label) for entry in entries]
+        # Text as it is: an array of pandas for text does not take half a character.
+        dtype = object if any(isinstance(value, str) for value in found) else None
+        y = _labels(pd.Series(found, dtype=dtype).to_numpy(), label, wanted.source)
     id_field = wanted.ids_among(fields_of_first) or ("id" if "id" in entries[0] else None)
     if id_field is not None:
         ids = _as_text(entry.get(id_field) for entry in entries)
