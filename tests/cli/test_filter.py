@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 pytest.importorskip("typer")
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from samewise.cli import main
 from samewise.cli.app import app
-from samewise.filtering import TopicFilter
+from samewise.filtering import TextVectors, TopicFilter
 from samewise.forms import GeneralizedCosine, Mahalanobis
 from samewise.model import Model
 
@@ -116,11 +117,19 @@ def test_the_course_of_the_scores_is_shown(files):
 
 
 def test_a_saved_metric(files):
-    import numpy as np
+    vectors = TextVectors(64).fit([])
+    rain, gold = (vectors.rows([word]).indices[0] for word in ("rain", "gold"))
+    L = np.eye(64)
+    # Rain is gold: the document b, which shares no word with a topic, now belongs to Gold mines.
+    L[:, rain] = L[:, gold]
+    GeneralizedCosine(L.T @ L).save(files / "metric")
+    options = (*BASIC, "--features", "64", "--mode", "simple")
 
-    GeneralizedCosine(np.eye(64)).save(files / "metric")
-    options = ("--metric", "metric", "--features", "64", "--mode", "simple")
-    assert len(entries(call(*BASIC, *options))) == 3
+    def assigned(*metric):
+        return [(e["document"], e["topic"]) for e in entries(call(*options, *metric))]
+
+    assert assigned() == [("a", "1"), ("c", "2"), ("e", "1")]
+    assert assigned("--metric", "metric") == [("a", "1"), ("b", "2"), ("c", "2"), ("e", "1")]
 
 
 def test_malformed_lines(files):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,8 @@ from samewise.protocols import (
     trials,
     tune_learner,
 )
+from samewise.protocols.choice import _best
+from samewise.protocols.trials import Trial
 
 
 @pytest.mark.parametrize("name", BY_COMMAND)
@@ -94,6 +98,14 @@ def test_the_least_error_wins_and_then_the_simplest(labeled):
     assert choice.name == min(best, key=order.index)
     assert type(choice.learner) is type(make_learner(choice.name))
     assert not hasattr(choice.learner, "metric_")
+
+
+def test_of_equal_errors_the_simplest_wins_whatever_was_tried_first():
+    # Where the distance is better, lmnn is tried before gcosla, which stands first in the catalog.
+    table = [Trial(name, {}, 0.1, 0.0) for name in ("lmnn", "gcosla")]
+    assert list(BY_COMMAND).index("gcosla") < list(BY_COMMAND).index("lmnn")
+    assert _best(table, "all").name == "gcosla"
+    assert _best([table[0], replace(table[1], error=0.2)], "all").name == "lmnn"
 
 
 def test_many_rows_are_sampled(labeled):
