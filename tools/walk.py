@@ -31,8 +31,8 @@ NOT_CALLS = (
 )
 
 
-class _Arrived(Exception):  # noqa: N818 (not an error)
-    """The work begins."""
+class _Arrived(BaseException):
+    """The work begins. No Exception: the commands make a sentence of those."""
 
 
 def traced(run: Callable[[], Any], ends: str) -> tuple[list[str], list[str]]:
@@ -109,9 +109,7 @@ def _table(folder: Path) -> tuple[Callable[[], Any], str]:
     words = ["fit", str(table), "--label", "class", "--learner", "lda"]
 
     def run() -> None:
-        done = CliRunner().invoke(app, [*words, "--out", str(folder / "table.sw")])
-        if isinstance(done.exception, _Arrived):
-            raise done.exception
+        CliRunner().invoke(app, [*words, "--out", str(folder / "table.sw")])
 
     return run, "classical.py:fit"
 

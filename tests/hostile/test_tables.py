@@ -134,9 +134,9 @@ def test_thousands_of_columns():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["inf", "1"], "holds numbers as large as inf, too large to be told apart"),
+        (["inf", "1"], "holds numbers as large as inf, too large to be distinguished"),
         (["-inf", "1"], "holds numbers as large as inf"),
-        (["1e300", "2e300", "3e300"], "holds numbers as large as 3e+300, too large to be told"),
+        (["1e300", "2e300", "3e300"], "holds numbers as large as 3e+300, too large to be dist"),
         (["9007199254740993.0", "9007199254740992.0"], "Write them as whole numbers or as text"),
         (["0.5", "1"], "holds fractions"),
     ],

@@ -313,7 +313,7 @@ def _labels(
         # From 2⁵³ on, different whole numbers are the same float.
         if largest >= 2**53:
             refuse(
-                f"holds numbers as large as {largest:g}, too large to be told apart",
+                f"holds numbers as large as {largest:g}, too large to be distinguished",
                 "Write them as whole numbers or as text, or name another column with --label.",
             )
         return values.astype(np.int64)
@@ -438,7 +438,9 @@ def _matrix(arrays: dict[str, NDArray[Any]], source: str) -> Matrix:
         try:
             X = csr_rows(arrays)
         except (ValueError, IndexError, TypeError) as error:
-            raise InvalidInputError(f"{source} holds no sound CSR parts: {error}.") from error
+            raise InvalidInputError(
+                f"{source} holds no sound CSR parts: {str(error).rstrip('.')}."
+            ) from error
     else:
         raise InvalidInputError(
             f"{source} has neither X nor the CSR parts {', '.join(CSR_PARTS)}; it holds "

@@ -205,7 +205,7 @@ def _arranged(path: Path, arrays: dict[str, NDArray[Any]], dtype: np.dtype[Any])
     try:
         X = (arrays["X"] if "X" in arrays else csr_rows(arrays)).astype(dtype)
     except (ValueError, TypeError, IndexError) as error:
-        raise _misfit(path, f"holds no usable features ({error})") from error
+        raise _misfit(path, f"holds no usable features ({str(error).rstrip('.')})") from error
     y, classes = arrays["y"], arrays["classes"]
     train = arrays.get("train")
     if X.ndim != 2:

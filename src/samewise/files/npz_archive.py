@@ -63,7 +63,7 @@ def read_npz(file: str | os.PathLike[str] | IO[bytes], source: str) -> dict[str,
         raise
     except Exception as error:
         # Damaged bytes make zipfile and NumPy raise errors of a dozen kinds.
-        raise ValueError(str(error) or type(error).__name__) from error
+        raise ValueError(str(error).rstrip(".") or type(error).__name__) from error
 
 
 def csr_rows(arrays: dict[str, NDArray[Any]]) -> sp.csr_array:
@@ -78,11 +78,11 @@ def csr_rows(arrays: dict[str, NDArray[Any]]) -> sp.csr_array:
     """
     data, indices, indptr, shape = (arrays[part] for part in CSR_PARTS)
     if shape.shape != (2,) or any(part.dtype.kind not in "iu" for part in (indices, indptr, shape)):
-        raise ValueError("indices, indptr and the two numbers of shape must be whole numbers")
+        raise ValueError("indices, indptr and the two numbers of shape must be whole numbers.")
     n, d = shape.tolist()
     # The rows are as many as indptr says; columns could be any number, and each costs memory.
     if d > _MOST_COLUMNS:
-        raise ValueError(f"shape claims {d:,} columns; at most {_MOST_COLUMNS:,} are read")
+        raise ValueError(f"shape claims {d:,} columns; at most {_MOST_COLUMNS:,} are read.")
     X = sp.csr_array((data, indices, indptr), shape=(n, d))
     X.check_format(full_check=True)
     return X
@@ -93,14 +93,14 @@ def _check(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
     with archive.open(info) as file:
         version = npy.read_magic(file)
         if version not in _HEADERS:
-            raise ValueError(f"{info.filename} has the version {version} of the format .npy")
+            raise ValueError(f"{info.filename} has the version {version} of the format .npy.")
         shape, _, dtype = _HEADERS[version](file)
         if dtype.hasobject:
-            raise ValueError(f"{info.filename} holds pickled objects")
+            raise ValueError(f"{info.filename} holds pickled objects.")
         claimed, there = math.prod(shape) * dtype.itemsize, info.file_size - file.tell()
         # Elements without bytes could be any number of them.
         if claimed != there or not dtype.itemsize or min(shape, default=0) < 0:
-            raise ValueError(f"{info.filename} claims {claimed:,} bytes and has {there:,}")
+            raise ValueError(f"{info.filename} claims {claimed:,} bytes and has {there:,}.")
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
