@@ -50,14 +50,49 @@ def check_columns(X: Any, name: str, n_columns: int, owner: str) -> Matrix:
 
 def check_finite(values: Array, name: str) -> None:
     """Refuse NaN and infinities."""
-    # A finite sum proves finite terms without a temporary array; the slow look is for the rest.
-    with np.errstate(over="ignore", invalid="ignore"):
-        proven = np.isfinite(values.sum())
-    if not proven and not np.isfinite(values).all():
+    if not _squares_are_finite(values) and not np.isfinite(values).all():
         raise InvalidInputError(
             f"{name} contains NaN or infinity, but every value must be finite; "
             "impute or drop those values."
         )
+
+
+def check_magnitude(X: Matrix, name: str) -> None:
+    """Refuse values whose squared distances overflow."""
+    values = X.data if sparse.issparse(X) else X
+    largest = max(values.max(initial=0), -values.min(initial=0))
+    limit = np.sqrt(np.finfo(X.dtype).max / (16 * max(1, X.shape[1])))
+    if largest > limit:
+        raise InvalidInputError(
+            f"{name} holds values up to {largest:.3g}, whose squared distances overflow "
+            f"{X.dtype}; scale the features below {limit:.3g}."
+        )
+
+
+def check_squares(values: Array, name: str) -> None:
+    """Refuse a map whose metric would overflow."""
+    if not _squares_are_finite(values):
+        raise InvalidInputError(
+            f"{name} hold values up to {np.abs(values).max():.3g}, whose squares overflow "
+            f"{values.dtype}; scale the features up."
+        )
+
+
+def check_overflow(values: Array, owner: str) -> None:
+    """Refuse values, computed by a form, that are not finite."""
+    if not _squares_are_finite(values) and not np.isfinite(values).all():
+        raise InvalidInputError(
+            f"On these rows the values of {owner} overflow {values.dtype}; scale the features."
+        )
+
+
+def _squares_are_finite(values: Array) -> bool:
+    """Whether the sum of squares is finite; if so, there is no NaN and no infinity.
+
+    Without a temporary array: a slow look is for the rest.
+    """
+    axes = [*range(values.ndim)]
+    return bool(np.isfinite(np.einsum(values, axes, values, axes, [])))
 
 
 def check_matrix(matrix: Any, name: str, owner: str, *, least_rows: int = 0) -> Array:
@@ -169,9 +204,13 @@ class UndefinedRowsError(Exception):
 
 @contextmanager
 def naming_rows(start: int = 0) -> Iterator[None]:
-    """Turn an UndefinedRowsError into the user's error, with the row numbers of the whole."""
+    """Turn an UndefinedRowsError into the user's error, with the row numbers of the whole.
+
+    Overflow is left to `check_overflow`, which says what to do about it.
+    """
     try:
-        yield
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
     except UndefinedRowsError as error:
         raise DegenerateInputError(error.describe(start)) from None
 
@@ -204,7 +243,10 @@ def _as_rows(X: Any, name: str) -> Matrix:
         raise InvalidInputError(
             f"{name} must have two dimensions (rows, features), but it has {X.ndim}; reshape it."
         )
-    check_finite(X.data if sparse.issparse(X) else X, name)
+    values = X.data if sparse.issparse(X) else X
+    if not _squares_are_finite(values):
+        check_finite(values, name)
+        check_magnitude(X, name)
     return X
 
 

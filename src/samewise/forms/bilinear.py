@@ -83,7 +83,7 @@ class Bilinear(Form):
         >>> Bilinear([[1.0, 2.0]]).embed_query([[3.0]])
         array([[3., 6.]])
         """
-        return self._embed_query(self._check_rows(Q, "Q", self.n_features_in))
+        return self._checked(self._embed_query, self._check_rows(Q, "Q", self.n_features_in))
 
     def reduce(self, rank: int) -> LowRankBilinear:
         """The best approximation of W by a matrix of that rank, in the Frobenius norm.
@@ -216,7 +216,7 @@ class NormalizedBilinear(Bilinear):
                 ", which does not split into a query's and an item's part; use cross or blocks."
             )
         Q = self._check_rows(Q, "Q", self.n_features_in)
-        E = self._embed_query(Q)
+        E = self._checked(self._embed_query, Q)
         if self.normalizer is None:
             return E
         norms = normalizers.sizes("cosine", Q)

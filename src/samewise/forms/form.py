@@ -14,7 +14,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
 from samewise.forms._frozen import Frozen
-from samewise.forms._input_checks import check_rows, check_size, naming_rows
+from samewise.forms._input_checks import check_overflow, check_rows, check_size, naming_rows
 from samewise.kernels.pairwise import row_slices
 
 if TYPE_CHECKING:
@@ -366,8 +366,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         values = np.empty(X.shape[0], dtype=X.dtype)
         row_bytes = (X.shape[1] + self._width) * X.dtype.itemsize
         for rows in row_slices(len(values), row_bytes, _PAIR_BYTES):
-            with naming_rows(rows.start):
-                values[rows] = self._pair_values(X[rows], Y[rows])
+            values[rows] = self._checked(self._pair_values, X[rows], Y[rows], start=rows.start)
         return values
 
     def _value_blocks(
@@ -378,9 +377,14 @@ class Form(Frozen, Storable, ABC, storable=False):
             score = self._scorer(items)
         row_bytes = max(items.shape[0], self._width) * X.dtype.itemsize
         for rows in row_slices(X.shape[0], row_bytes, block_bytes):
-            with naming_rows(rows.start):
-                values = score(X[rows])
-            yield rows, values
+            yield rows, self._checked(score, X[rows], start=rows.start)
+
+    def _checked(self, compute: Callable[..., Array], *rows: Any, start: int = 0) -> Array:
+        """What is computed of rows from `start` on; refused where it is undefined or overflows."""
+        with naming_rows(start):
+            values = compute(*rows)
+        check_overflow(values, type(self).__name__)
+        return values
 
     def _gather(
         self,

@@ -13,7 +13,6 @@ from samewise.forms._input_checks import (
     check_factored,
     check_on_zero,
     check_psd,
-    naming_rows,
 )
 from samewise.forms.form import Form
 from samewise.kernels.pairwise import row_dots, squared_norms, times
@@ -85,8 +84,7 @@ class GeneralizedCosine(Form):
         array([[0.6, 0.8]])
         """
         X = self._check_rows(X, "X", self.n_features_in)
-        with naming_rows():
-            return self._embed(X, "X")
+        return self._checked(self._embed, X, "X")
 
     @property
     def _width(self) -> int:

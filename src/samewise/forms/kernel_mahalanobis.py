@@ -14,7 +14,7 @@ from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import State
 from samewise.forms._frozen import freeze
-from samewise.forms._input_checks import check_columns, check_matrix, check_rows
+from samewise.forms._input_checks import check_columns, check_matrix, check_rows, check_squares
 from samewise.forms.distance_form import EuclideanForm
 from samewise.kernels.pairwise import row_slices, squared_norms
 
@@ -75,6 +75,7 @@ class KernelMahalanobis(EuclideanForm):
                 f"but it is {kernel!r}."
             )
         C = check_matrix(coefficients, "coefficients", "KernelMahalanobis")
+        check_squares(C, "The coefficients of KernelMahalanobis")
         support = _columns(support) if kernel == "precomputed" else _points(support)
         if C.shape[1] != support.shape[0]:
             raise InvalidInputError(
@@ -131,7 +132,7 @@ class KernelMahalanobis(EuclideanForm):
         >>> form.embed([[1.0, 9.0, 3.0]])
         array([[7.]])
         """
-        return self._embed(self._check_rows(X, "X", self.n_features_in))
+        return self._checked(self._embed, self._check_rows(X, "X", self.n_features_in))
 
     def _check_rows(self, X: Matrix, name: str, n_features: int) -> Matrix:
         if self.kernel == "precomputed":

@@ -123,7 +123,8 @@ class LowRankBilinear(Form):
         >>> form.embed_query([[1.0, 1.0]]) @ form.embed_item([[1.0, 1.0, 1.0]]).T
         array([[12.]])
         """
-        return _embed(self._check_rows(Q, "Q", self.n_features_in), self.left)
+        Q = self._check_rows(Q, "Q", self.n_features_in)
+        return self._checked(_embed, Q, self.left)
 
     def embed_item(self, P: Matrix) -> Array:
         """P R: what a store of items has to keep, k numbers for each.
@@ -143,7 +144,8 @@ class LowRankBilinear(Form):
         >>> LowRankBilinear([[1.0], [2.0]], [[1.0], [0.0], [3.0]]).embed_item([[1.0, 1.0, 1.0]])
         array([[4.]])
         """
-        return _embed(self._check_rows(P, "P", self.n_features_items), self.right)
+        P = self._check_rows(P, "P", self.n_features_items)
+        return self._checked(_embed, P, self.right)
 
     @property
     def _width(self) -> int:
@@ -151,7 +153,7 @@ class LowRankBilinear(Form):
 
     def _all_pair_values(self, X: Matrix, Y: Matrix) -> Array:
         # Not in blocks by the number of features, which is large here, but of what is embedded.
-        return self._pair_values(*self._check_pairs(X, Y))
+        return self._checked(self._pair_values, *self._check_pairs(X, Y))
 
     def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
         L, R = self.left.astype(X.dtype, copy=False), self.right.astype(X.dtype, copy=False)

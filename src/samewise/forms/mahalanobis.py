@@ -16,6 +16,7 @@ from samewise.forms._input_checks import (
     check_matrix,
     check_psd,
     check_square,
+    check_squares,
     frozen,
 )
 from samewise.forms.distance_form import EuclideanForm
@@ -75,7 +76,9 @@ class Mahalanobis(EuclideanForm):
         array([[1., 1.],
                [1., 1.]])
         """
-        return cls._of_components(check_matrix(components, "components", cls.__name__))
+        L = check_matrix(components, "components", cls.__name__)
+        check_squares(L, f"The components of {cls.__name__}")
+        return cls._of_components(L)
 
     @classmethod
     def nearest(cls, matrix: Array) -> Self:
@@ -162,7 +165,7 @@ class Mahalanobis(EuclideanForm):
         >>> Mahalanobis.from_components([[2.0, 0.0]]).embed([[1.0, 5.0]])
         array([[2.]])
         """
-        return self._embed(self._check_rows(X, "X", self.n_features_in))
+        return self._checked(self._embed, self._check_rows(X, "X", self.n_features_in))
 
     def reduce(self, n_components: int) -> Self:
         """Keep the leading directions only: the best M of that rank in the Frobenius norm.

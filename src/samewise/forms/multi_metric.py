@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import State
-from samewise.forms._input_checks import check_finite, check_matrix, frozen
+from samewise.forms._input_checks import check_finite, check_matrix, check_squares, frozen
 from samewise.forms.distance_form import DistanceForm
 from samewise.forms.mahalanobis import Mahalanobis
 from samewise.kernels.pairwise import dense, row_slices
@@ -273,6 +273,8 @@ def members_of(groups: Indices) -> list[tuple[int, Indices]]:
 def _maps(components: Any) -> Array:
     """Read-only maps as one array, filled up with rows of zeros."""
     parts = [check_matrix(L, "components", "MultiMetric") for L in components]
+    for part in parts:
+        check_squares(part, "The components of MultiMetric")
     if not parts or any(part.shape[1] != parts[0].shape[1] for part in parts):
         raise InvalidInputError(
             "The components of MultiMetric must be one or more maps with the same number of "

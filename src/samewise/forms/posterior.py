@@ -88,7 +88,7 @@ class PosteriorSimilarity(Form):
         >>> form.embed_query([[1.0]])
         array([[0.75, 0.75]])
         """
-        return self._embed_query(self._check_rows(Q, "Q", self.n_features_in))
+        return self._checked(self._embed_query, self._check_rows(Q, "Q", self.n_features_in))
 
     def embed_item(self, P: Matrix) -> Array:
         """Probabilities p(x) of the classes, for each row.
@@ -109,7 +109,7 @@ class PosteriorSimilarity(Form):
         >>> form.embed_item([[1.0]])
         array([[0.5, 0.5]])
         """
-        return self._posteriors(self._check_rows(P, "P", self.n_features_in))
+        return self._checked(self._posteriors, self._check_rows(P, "P", self.n_features_in))
 
     @property
     def _width(self) -> int:

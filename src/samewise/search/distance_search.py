@@ -16,8 +16,8 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.spatial import cKDTree
 
 from samewise._typing import Array, Indices, Matrix
-from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
+from samewise.forms._input_checks import check_magnitude
 from samewise.kernels.neighbors import at_least, first_k_per_row, kth_bound
 from samewise.kernels.pairwise import squared_norms
 from samewise.supervision.supervision_checks import checked_rows
@@ -61,7 +61,7 @@ class DistanceSearch:
     """Nearest rows of X (dense or CSR) by Euclidean distance."""
 
     def __init__(self, X: Matrix, route: Route = "auto") -> None:
-        _check_magnitude(X, "X")
+        check_magnitude(X, "X")
         self.X = X
         self.route = _choose_route(X, route)
         if self.route == "tree":
@@ -75,7 +75,7 @@ class DistanceSearch:
 
     def squared(self, Q: Matrix, k: int, exclude_self: bool) -> tuple[Array, Indices]:
         """Squared distances (n, k) in float64, ascending, and indices (n, k)."""
-        _check_magnitude(Q, "Q")
+        check_magnitude(Q, "Q")
         Q = self._alike(Q)
         squared = np.empty((Q.shape[0], k))
         indices = np.empty((Q.shape[0], k), dtype=np.intp)
@@ -185,18 +185,6 @@ def _row_blocks(rows: Indices, bytes_per_row: int) -> Iterator[Indices]:
     size = max(1, BLOCK_BYTES // bytes_per_row)
     for start in range(0, rows.size, size):
         yield rows[start : start + size]
-
-
-def _check_magnitude(X: Matrix, name: str) -> None:
-    """Refuse rows whose squared distances would overflow."""
-    values = X.data if sp.issparse(X) else X
-    largest = max(values.max(initial=0), -values.min(initial=0))
-    limit = np.sqrt(np.finfo(X.dtype).max / (16 * max(1, X.shape[1])))
-    if largest > limit:
-        raise InvalidInputError(
-            f"{name} holds values up to {largest:.3g}, whose squared distances overflow "
-            f"{X.dtype}; scale the features below {limit:.3g}."
-        )
 
 
 def _squared_distances(Q: Matrix, X: Matrix, rows: Indices, columns: Indices) -> Array:
