@@ -175,7 +175,8 @@ class KernelMahalanobis(EuclideanForm):
             # The columns it has: a file may claim any number of others.
             point = point[:, np.unique(point.indices)]
         try:
-            self._evaluate(point, point)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._evaluate(point, point)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"The kernel {self.kernel!r} cannot be evaluated on the support with kernel_params="

@@ -43,6 +43,9 @@ def _row_products(Y: Array, V: Array, diagonal: Array, out: NDArray[np.float64])
 
 def squared_gram(V: Array) -> NDArray[np.float64]:
     """K_ij = (v_i·v_j)² for j ≥ i; what stands below the diagonal is not meant to be read."""
+    if not V.size:
+        # BLAS takes no rows without columns, as those of a kernel that is constant.
+        return np.zeros((len(V), len(V)))
     syrk = get_blas_funcs("syrk", (V,))
     K: NDArray[np.float64] = syrk(1.0, V.T, trans=1, lower=1).T.astype(np.float64)
     return np.multiply(K, K, out=K)
@@ -53,7 +56,7 @@ def add(T: Array, V: Array, c: NDArray[np.float64]) -> None:
     syrk = get_blas_funcs("syrk", (T,))
     for sign in (1.0, -1.0):
         rows = np.flatnonzero(sign * c > 0)
-        if len(rows):
+        if len(rows) and T.size:
             scaled = V[rows] * np.sqrt(np.abs(c[rows]))[:, None].astype(T.dtype)
             syrk(sign, scaled.T, beta=1.0, c=T.T, lower=0, overwrite_c=1)
 

@@ -129,7 +129,7 @@ def advance(A: Array, block: ShownExamples, rule: MarginRule, trace: UpdateTrace
     """Show a block of examples; A moves in place. Returns how many rows a screened search scored.
 
     Update i leaves A + τ_i (x w_iᵀ) in the given structure, and + μ_i u_i u_iᵀ (or + u_i on the
-    diagonal) from the projection.
+    diagonal) from the projection. It ends at a violation that is not a number.
     """
     # Arrays are taken out of the tuples once: within the loop each access would count references.
     rows, asked, own, targets, target_inverse, pool, inverse, screen, _ = block
@@ -159,6 +159,9 @@ def advance(A: Array, block: ShownExamples, rule: MarginRule, trace: UpdateTrace
         violation[i] = wanted - _margin(rows, u, targets[i], target_inverse, i, top)
         e, ready = e + 1, ready - 1
         tau[i] = 0.0
+        if math.isnan(violation[i]):
+            # Similarities overflow: there need not be an impostor in every place.
+            return scored
         if violation[i] < 0.0:
             continue
         places = pool[i] if pool.shape[0] else pool[:0].ravel()

@@ -17,8 +17,10 @@ from samewise.exceptions import InvalidInputError, NotPSDError
 from samewise.forms import KernelMahalanobis
 from samewise.learners.attributes import Attribute, FormOf, Values
 from samewise.learners.constraints import COUNT, check_at_most
+from samewise.learners.dense_rows import check_scale
 from samewise.learners.learner import MapLearner
 from samewise.solvers.evaluation import Matrix64
+from samewise.supervision.supervision_checks import LARGEST
 
 DIRECTIONS = "the number of directions that the landmarks span in feature space"
 """What limits the rank."""
@@ -84,13 +86,15 @@ class KernelBasis(MapLearner, storable=False):
 
     def _basis(self, X: Matrix, landmarks: Indices, support: Matrix) -> tuple[Matrix64, Array]:
         """Coefficients of the directions, one row for each, and coordinates of the points."""
+        check_scale(X)
         s = len(landmarks)
         # Keywords that the kernel does not know, and points it rejects, are met by the form.
         self._form(np.zeros((1, 1)), landmarks[:1], support[:1])
         if self._precomputed:
             K = support[:, landmarks]
         else:
-            K = pairwise_kernels(support, metric=self.kernel, **(self.kernel_params or {}))
+            with np.errstate(over="ignore", invalid="ignore"):
+                K = pairwise_kernels(support, metric=self.kernel, **(self.kernel_params or {}))
         B = directions(K, X.dtype)
         check_at_most("n_directions", self.n_directions, len(B), DIRECTIONS)
         B = B[: self.n_directions]
@@ -114,12 +118,15 @@ def directions(K: Matrix64, dtype: np.dtype[Any]) -> Matrix64:
     Which count depends on the type of the input. U is orthogonal to the constant vector, so that
     coordinates need no centering of their own.
     """
-    if not np.isfinite(K).all():
-        raise InvalidInputError(
-            "The kernel has values that are not finite on the landmarks; scale the features, or "
-            "choose other kernel_params."
-        )
     size = float(np.abs(K).max())
+    # Coordinates of the points are as large as its root.
+    limit = LARGEST[np.dtype(np.float64)] ** 2
+    if not (size == 0 or 1 / limit <= size <= limit):
+        raise InvalidInputError(
+            f"The kernel's largest value on the landmarks is {size:.3g}, but it must be finite and "
+            f"between {1 / limit:g} and {limit:g}; scale the features, or choose other "
+            "kernel_params."
+        )
     rounding = len(K) * float(np.finfo(dtype).eps) * size
     if np.abs(K - K.T).max() > rounding:
         raise InvalidInputError(

@@ -15,6 +15,7 @@ from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Mahalanobis
 from samewise.learners.attributes import RAN, Attribute, FormOf
+from samewise.learners.dense_rows import check_scale, typed
 from samewise.learners.learner import Learner, MapLearner
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.run_log import Callback, RunLog
@@ -66,6 +67,7 @@ class Batch(FromLabels, storable=False):
         )
         if not is_labeled(X):
             self._set_n_features(pairs.X.shape[1])
+        check_scale(pairs.X)
         return pairs
 
     def _before(self, name: str) -> Any:
@@ -112,8 +114,8 @@ class BatchLearner(MapLearner, Batch, storable=False):
             return np.eye(n_components or d, d) if self.init == "identity" else None
         return given_map(self.init, n_components, d, "init")
 
-    def _keep(self, components: Array) -> None:
-        self.metric_ = Mahalanobis.from_components(components)
+    def _keep(self, components: Array, dtype: np.dtype[Any]) -> None:
+        self.metric_ = Mahalanobis.from_components(typed(components, dtype))
 
 
 def regularized(C: NDArray[np.float64], what: str, owner: str) -> NDArray[np.float64]:
@@ -121,7 +123,7 @@ def regularized(C: NDArray[np.float64], what: str, owner: str) -> NDArray[np.flo
 
     Features must be in comparable units.
     """
-    mean = np.trace(C) / len(C)
+    mean = np.trace(C) / max(len(C), 1)
     if not mean > 0:
         raise InvalidInputError(
             f"{owner} needs examples that differ, but {what} is zero; give other examples."

@@ -32,6 +32,9 @@ from samewise.supervision.sampling import row_keys
 
 Vector = NDArray[np.float64]
 
+LEAST = 1e-140
+"""The least bound that is chosen: multipliers are as large as its inverse, and are multiplied."""
+
 SAMPLE = 1000
 """Rows whose distances tell the bounds."""
 
@@ -190,7 +193,7 @@ class ITML(BatchLearner):
             state = self._solve(problem, start, log)
             duals[used] = state.duals
             self.duals_ = duals
-            self._keep(state.components().astype(pairs.X.dtype))
+            self._keep(state.components(), pairs.X.dtype)
             self.loss_, self.gap_ = state.loss, state.gap
             self.converged_ = self._enough(state)
             self._end(log, f"; the gap is {state.gap / max(state.loss, 1e-300):.1e}·loss")
@@ -221,7 +224,7 @@ class ITML(BatchLearner):
         """The problem of the pairs that say something, and which these are."""
         V = Differences.of(pairs, "ITML")
         weight = np.ones(len(pairs)) if pairs.sample_weight is None else pairs.sample_weight
-        used = np.flatnonzero(V.differ() & (weight > 0))
+        used = np.flatnonzero(V.differ(LEAST) & (weight > 0))
         if not len(used):
             raise DegenerateInputError(
                 "ITML needs pairs of different rows. Got only pairs of identical rows, or of "
@@ -376,4 +379,10 @@ def chosen_bounds(given: Any, pairs: Pairs, A: Vector) -> tuple[float, float]:
             "Bounds on distances need rows that differ. All rows are the same; give other examples."
         )
     u, low = np.percentile(D[D > 0], (5, 95))
+    if u < LEAST:
+        raise DegenerateInputError(
+            f"The bounds, percentiles of the squared distances between rows, are {u:.3g} and "
+            f"{low:.3g}, of which the first must be at least {LEAST:g}. Some rows hardly differ; "
+            "leave them out, scale the features, or give bounds."
+        )
     return float(u), float(low)

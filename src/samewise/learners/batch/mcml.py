@@ -163,7 +163,7 @@ class MCML(BatchLearner):
 
             found = solve(problem, L, max_iter=self.max_iter, tol=self.tol, look=look)
             log.say()
-            self._keep(where.components(found.L).astype(X.dtype))
+            self._keep(where.components(found.L), X.dtype)
             self.loss_, self.converged_ = found.value.loss, found.converged
             self.gap_ = found.gap * max(self.loss_, 1.0)
             self._end(log, f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}")

@@ -24,6 +24,7 @@ from samewise.solvers.evaluation import LossAndGradient, Matrix64
 from samewise.solvers.factored_convex import ProvenSolution, solve
 from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
+from samewise.supervision.supervision_checks import LARGEST
 
 Vector = NDArray[np.float64]
 
@@ -162,7 +163,7 @@ class MMC(BatchLearner):
         with self._log("objective", "gap") as log, few_threads(pairs.X.shape[1]):
             found = problem.solve(before, self.max_iter, self.tol, log)
             log.say()
-            self._keep(found.components.astype(pairs.X.dtype))
+            self._keep(found.components, pairs.X.dtype)
             self.objective_, self.gap_ = found.objective, found.gap
             self.converged_ = bool(found.gap <= self.tol * found.objective)
             self._end(log, f"; the gap is {found.gap / found.objective:.1e}·objective")
@@ -193,10 +194,10 @@ def _sides(pairs: Pairs) -> tuple[Differences, Differences]:
     return V.only(similar, np.sqrt(weight[similar])), V.only(others, weight[others])
 
 
-def _units(near: Vector, far: Vector) -> Vector:
-    """The size of the differences in each feature; 1 where there are none."""
+def _sizes(near: Vector, far: Vector, dtype: np.dtype[Any]) -> Vector:
+    """The size of the differences in each feature; 0 where a weight of 1/size² would overflow."""
     sizes = np.sqrt(np.diagonal(near) + np.diagonal(far))
-    return np.where(sizes > 0, sizes, 1.0)
+    return np.where(sizes > 1 / LARGEST[dtype], sizes, 0.0)
 
 
 class Stretch:
@@ -204,7 +205,8 @@ class Stretch:
 
     def __init__(self, S: Differences, D: Differences) -> None:
         near, far = S.scatter(), D.scatter()
-        unit = _units(near, far)
+        sizes = _sizes(near, far, D.X.dtype)
+        unit = np.where(sizes > 0, sizes, 1.0)
         near, far = near / unit / unit[:, None], far / unit / unit[:, None]
         values, axes = np.linalg.eigh(near + far)
         basis = axes[:, values > SINGULAR * values[-1]]
@@ -268,8 +270,9 @@ class Weights:
 
     def __init__(self, S: Differences, D: Differences) -> None:
         near, far = S.scatter(), D.scatter()
-        self.used = np.flatnonzero(np.diagonal(near) + np.diagonal(far))
-        self.units = _units(near, far)[self.used]
+        sizes = _sizes(near, far, D.X.dtype)
+        self.used = np.flatnonzero(sizes)
+        self.units = sizes[self.used]
         self.n_features = D.n_features
         self.W = np.empty((len(D), len(self.used)))
         for rows in D.blocks():

@@ -214,7 +214,7 @@ class NCA(BatchLearner):
                 if log.interrupted:
                     break
             best = min(runs, key=lambda run: (run.error, run.loss))
-            self._keep(best.components.astype(X.dtype))
+            self._keep(best.components, X.dtype)
             self.loss_, self.converged_ = best.loss, best.converged
             self.history_, self.n_iter_ = best.history, len(best.history["loss"])
             if not best.ended:

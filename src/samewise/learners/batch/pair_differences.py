@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
+from samewise.kernels.pairwise import squared_norms
 from samewise.learners.dense_rows import dense_rows
 from samewise.supervision import Pairs
 
@@ -71,11 +72,11 @@ class Differences:
         for start in range(0, len(self), n):
             yield slice(start, min(start + n, len(self)))
 
-    def differ(self) -> NDArray[np.bool_]:
-        """Which pairs have rows that differ."""
+    def differ(self, least: float = 0.0) -> NDArray[np.bool_]:
+        """Which pairs have rows whose squared distance is above `least`."""
         found = np.empty(len(self), dtype=bool)
         for rows in self.blocks():
-            found[rows] = self[rows].any(axis=1)
+            found[rows] = squared_norms(self[rows]) > least
         return found
 
     def only(self, rows: Indices, factor: Vector | None = None) -> Differences:

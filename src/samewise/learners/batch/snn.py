@@ -24,6 +24,7 @@ from samewise.kernels.scatter_loop import add_rows
 from samewise.learners.attributes import RAN, Attribute, FormOf, Number
 from samewise.learners.batch.batch_learner import Batch
 from samewise.learners.constraints import COUNT, NOT_NEGATIVE
+from samewise.learners.dense_rows import typed
 from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
@@ -265,7 +266,8 @@ class FeatureScale(NamedTuple):
         else:
             mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
         size = np.sqrt(variance)
-        varies = size > 16 * np.finfo(X.dtype).eps * np.abs(mean)
+        limits = np.finfo(X.dtype)
+        varies = size > np.maximum(16 * limits.eps * np.abs(mean), np.sqrt(limits.tiny))
         return cls(mean, np.where(varies, size, 1.0), X.dtype)
 
     def form(self, network: Vector, n_hidden: int) -> NeuralSimilarity:
@@ -273,7 +275,7 @@ class FeatureScale(NamedTuple):
         U, V, c, w, b = parts(network, n_hidden)
         U, V = U / self.size, V / self.size
         c = c - (U + V) @ self.mean
-        U, V, c, w = (part.astype(self.dtype) for part in (U, V, c, w))
+        U, V, c, w = (typed(part, self.dtype) for part in (U, V, c, w))
         return NeuralSimilarity(U, V, c, w, float(b[0]))
 
     def inside(self, form: NeuralSimilarity) -> Vector:

@@ -13,14 +13,14 @@ from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import GeneralizedCosine, Mahalanobis
 from samewise.learners.attributes import Attribute, FormOf
-from samewise.learners.dense_rows import dense_rows
+from samewise.learners.dense_rows import dense_rows, typed
 from samewise.learners.learner import ROWS, MapLearner
 
 MOST = 2**27
 """The most values of a d × d matrix."""
 
-LARGEST = 1e70
-"""The largest value taken."""
+VANISHING = float(np.sqrt(np.finfo(np.float64).tiny))
+"""Numbers that are not larger have no exact square."""
 
 FALLBACK = 1e-3
 """The shrinkage of a singular matrix for which none was chosen."""
@@ -40,7 +40,7 @@ class LinearMap(MapLearner, storable=False):
         return dense_rows(X, type(self).__name__)
 
     def _keep(self, L: Array, dtype: np.dtype[Any]) -> None:
-        self.metric_ = Mahalanobis.from_components(L.astype(dtype))
+        self.metric_ = Mahalanobis.from_components(typed(L, dtype))
 
 
 def centered(X: Array) -> Array:
@@ -55,20 +55,15 @@ def centered(X: Array) -> Array:
            [ 3.,  0.]])
     """
     Z = X.astype(np.float64)
-    largest = np.abs(Z).max()
-    if largest > LARGEST:
-        raise InvalidInputError(
-            f"X holds values up to {largest:.3g}, whose squares overflow; scale the features below "
-            f"{LARGEST:g}."
-        )
     Z -= Z.mean(axis=0)
     return without_rounding(Z, X)
 
 
 def without_rounding(differences: Array, X: Array) -> Array:
-    """Columns of differences of rows of X in which there is nothing but rounding become 0."""
+    """Columns of differences of rows of X become 0 if they hold only rounding or vanish squared."""
     size = np.abs(X).max(axis=0).astype(np.float64)
-    differences[:, np.abs(differences).max(axis=0) <= 16 * np.finfo(X.dtype).eps * size] = 0
+    rounding = np.maximum(16 * np.finfo(X.dtype).eps * size, VANISHING)
+    differences[:, np.abs(differences).max(axis=0) <= rounding] = 0
     return differences
 
 

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
-from samewise.exceptions import InvalidInputError
-from samewise.learners.closed.closed_form import LARGEST
 
 BLOCK_BYTES = 2**17
 LEAST_ROWS = 256
@@ -36,11 +34,6 @@ def covariances(X: Array, groups: Indices) -> tuple[Vector, Vector | None]:
            [0., 0.]])
     """
     size = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
-    if size.max() > LARGEST:
-        raise InvalidInputError(
-            f"X holds values up to {size.max():.3g}, whose squares overflow; scale the features "
-            f"below {LARGEST:g}."
-        )
     mean = X.mean(axis=0, dtype=np.float64)
     # Where differences are not larger, there is nothing but rounding.
     rounding = 16 * np.finfo(X.dtype).eps * size

@@ -15,6 +15,7 @@ from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.forms.bilinear import called
 from samewise.kernels import normalizers
 from samewise.kernels.pairwise import all_dots, row_slices
+from samewise.learners.dense_rows import check_scale
 from samewise.search.hits import hits_and_misses
 
 Normalizer = str | Callable[[Matrix, Matrix], Array] | None
@@ -47,6 +48,8 @@ class BaseSimilarity:
     """
 
     def __init__(self, X: Matrix, labels: Indices, normalizer: Normalizer) -> None:
+        if normalizer != "cosine":
+            check_scale(X)
         self._normalizer = normalizer
         self.order = np.argsort(labels, kind="stable")
         self.labels = np.asarray(labels)[self.order]

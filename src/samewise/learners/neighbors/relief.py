@@ -22,6 +22,7 @@ from samewise.kernels.pairwise import row_slices
 from samewise.learners.attributes import Attribute, FormOf, Labels, Values
 from samewise.learners.class_checks import numbered, unit, warn_of_small_classes
 from samewise.learners.constraints import COUNT
+from samewise.learners.dense_rows import check_scale, typed
 from samewise.learners.learner import MapLearner
 from samewise.learners.neighbors.similarity_learner import ConditionalMap, nearest_psd, similarity
 from samewise.search.hits import hits_and_misses
@@ -174,6 +175,7 @@ class Relief(ConditionalMap, MapLearner):
 
     def _fit(self, X: Any, y: Any) -> None:
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        check_scale(X)
         self.classes_, labels = numbered(y, "Relief")
         if self.form == "distance" and not self.psd:
             raise InvalidInputError(
@@ -255,7 +257,9 @@ class Relief(ConditionalMap, MapLearner):
         if self.form == "similarity":
             return similarity(A.astype(dtype), self.normalizer)
         A = np.diag(A) if A.ndim == 1 else A
-        return Mahalanobis((A / np.outer(self.ranges_, self.ranges_)).astype(dtype))
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            M = A / np.outer(self.ranges_, self.ranges_)
+        return Mahalanobis(typed(M, dtype))
 
     @property
     def _why_no_map(self) -> str:
@@ -271,10 +275,7 @@ def _scaled(X: Array, discrete: NDArray[np.bool_]) -> tuple[Matrix64, Matrix64]:
     """Rows in units of max_l − min_l, from 0 to 1, and these ranges."""
     U = X.astype(np.float64)
     lowest = U.min(axis=0)
-    with np.errstate(over="ignore"):
-        ranges = U.max(axis=0) - lowest
-    if not np.isfinite(ranges).all():
-        raise InvalidInputError("X has values whose differences overflow; scale the features.")
+    ranges = U.max(axis=0) - lowest
     ranges[(ranges == 0) | discrete] = 1
     U -= lowest
     U /= ranges

@@ -251,6 +251,11 @@ class SiLA(Counted, SimilarityLearner):
         trace = kernel.UpdateTrace(tau, violation, W, mu, U)
         block = neighborhoods.of(shown, run.store.array)
         neighborhoods.scored += kernel.advance(run.store.array, block, rule, trace)
+        if not np.isfinite(violation).all():
+            raise InvalidInputError(
+                "The similarities of SiLA overflow; scale the features, or choose another "
+                "normalizer."
+            )
         rows = np.flatnonzero(tau)
         if run.average.kind != "last":
             X = dense(neighborhoods.base.rows[shown[rows]]).astype(np.float64, copy=False)

@@ -277,7 +277,7 @@ class LMNN(BatchLearner):
             targets = self._targets(X, classes, given, under, others, team)
             loss = sample.estimate(loss[0], problem.losses(found.L, targets))
         missing = max(0, (self.n_components or 0) - len(components))
-        self._keep(np.pad(components, ((0, missing), (0, 0))).astype(X.dtype))
+        self._keep(np.pad(components, ((0, missing), (0, 0))), X.dtype)
         self.loss_, self.loss_std_ = loss
         self.anchor_loss_ = sample.factor * found.value.loss
         self.__dict__.pop("gap_", None)

@@ -30,6 +30,7 @@ from samewise.learners.batch.lmnn.problem import LMNNProblem
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
 from samewise.learners.class_checks import warn_of_small_classes
 from samewise.learners.constraints import COUNT, check_at_most
+from samewise.learners.dense_rows import typed
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import Workers, workers
@@ -225,7 +226,7 @@ class MultiMetricLMNN(Batch):
             by: dict[str, Any] = {"centers": centers}
             if centers is None:
                 by = {"classes": self.classes_}
-            self.metric_ = MultiMetric(components.astype(X.dtype), **by)
+            self.metric_ = MultiMetric(typed(components, X.dtype), **by)
             self._end(log, n_iter=self.max_iter)
         return self
 
