@@ -74,7 +74,7 @@ def test_covariances_are_those_of_the_definition(labeled, dtype, small_blocks):
     assert not C[1].any()
     assert scatter.covariances(X, np.arange(60))[1] is None
     with pytest.raises(InvalidInputError, match="whose squares overflow"):
-        scatter.covariances(X.astype(np.float64) * 1e80, groups)
+        RCA().fit(X.astype(np.float64) * 1e80, chunklets=groups)
 
 
 def test_memory_is_less_than_that_of_the_data():

@@ -372,7 +372,10 @@ def fit(*args, data=X, labels=Y, **params):
         (lambda: fit("precomputed"), "must be the square kernel matrix"),
         (lambda: fit("precomputed", data=CROOKED), "The kernel must be symmetric"),
         (lambda: fit("precomputed", data=sp.csr_array(X @ X.T)), "Sparse data was passed"),
-        (lambda: fit(lambda a, b: np.inf), "not finite on the landmarks"),
+        (
+            lambda: fit(lambda a, b: np.inf),
+            "largest value on the landmarks is inf, but it must be finite",
+        ),
         (lambda: fit(n_landmarks=11), "at most the number of points, 10. Got 11"),
         (lambda: fit(n_landmarks=1), "The 'n_landmarks' parameter of KernelLMNN must be"),
         (lambda: fit("linear", n_directions=5), "n_directions must be at most the number of direc"),

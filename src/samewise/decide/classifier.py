@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices, Matrix
 from samewise.decide.energy import Energy, maps_of, nearest_of_class
 from samewise.decide.metric_classifier import MetricClassifier, fitted
@@ -116,19 +117,20 @@ class KNNClassifier(MetricClassifier):
         self : KNNClassifier
             The fitted classifier.
         """
-        X, y = self._examples(X, y)
-        self.classes_, self._labels = np.unique(y, return_inverse=True)
-        self._check_n_neighbors(X.shape[0])
-        if self.rule in _ENERGY_RULES:
-            self.targets_ = self._targets(X)
-        self._set_metric(X, y)
-        self._rows = X
-        form = None if self.metric_ is None else self.metric_.bind(X, y)
-        self._index = Index(form, X)
-        if self.rule == "sknn":
-            self._class_index = ClassIndex(form, X, self._labels)
-        if self.rule in _ENERGY_RULES:
-            self._energy = self._energy_rule(form, X)
+        with unchanged_if_refused(self):
+            X, y = self._examples(X, y)
+            self.classes_, self._labels = np.unique(y, return_inverse=True)
+            self._check_n_neighbors(X.shape[0])
+            if self.rule in _ENERGY_RULES:
+                self.targets_ = self._targets(X)
+            self._set_metric(X, y)
+            self._rows = X
+            form = None if self.metric_ is None else self.metric_.bind(X, y)
+            self._index = Index(form, X)
+            if self.rule == "sknn":
+                self._class_index = ClassIndex(form, X, self._labels)
+            if self.rule in _ENERGY_RULES:
+                self._energy = self._energy_rule(form, X)
         return self
 
     def _targets(self, X: Matrix) -> Indices:

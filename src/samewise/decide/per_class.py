@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Matrix
 from samewise.decide.metric_classifier import MetricClassifier, fitted_clone
 from samewise.decide.rules import sum_closeness, vote
@@ -104,26 +105,27 @@ class PerClassClassifier(MetricClassifier):
         self : PerClassClassifier
             The fitted classifier.
         """
-        X, y = self._examples(X, y)
-        classes, labels = np.unique(y, return_inverse=True)
-        sizes = np.bincount(labels)
-        if len(classes) < 2:
-            raise InvalidInputError(
-                "PerClassClassifier needs labels of at least two classes, to tell one from the "
-                "others. Got one class."
-            )
-        least = min(sizes.min(), (len(labels) - sizes).min())
-        if self.n_neighbors > least:
-            raise InvalidInputError(
-                f"n_neighbors={self.n_neighbors} is more than the smallest class has members "
-                f"({least}); choose a smaller n_neighbors."
-            )
-        self.metrics_ = self._metrics(X, y, classes)
-        self.classes_ = classes
-        self._searches = [
-            ClassIndex(form, X, (labels == c).astype(np.intp))
-            for c, form in enumerate(self.metrics_)
-        ]
+        with unchanged_if_refused(self):
+            X, y = self._examples(X, y)
+            classes, labels = np.unique(y, return_inverse=True)
+            sizes = np.bincount(labels)
+            if len(classes) < 2:
+                raise InvalidInputError(
+                    "PerClassClassifier needs labels of at least two classes, to tell one from the "
+                    "others. Got one class."
+                )
+            least = min(sizes.min(), (len(labels) - sizes).min())
+            if self.n_neighbors > least:
+                raise InvalidInputError(
+                    f"n_neighbors={self.n_neighbors} is more than the smallest class has members "
+                    f"({least}); choose a smaller n_neighbors."
+                )
+            self.metrics_ = self._metrics(X, y, classes)
+            self.classes_ = classes
+            self._searches = [
+                ClassIndex(form, X, (labels == c).astype(np.intp))
+                for c, form in enumerate(self.metrics_)
+            ]
         return self
 
     def _metrics(self, X: Matrix, y: Any, classes: NDArray[Any]) -> list[Form]:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from samewise._rollback import unchanged_if_refused
 from samewise.decide.metric_classifier import fitted
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
@@ -107,24 +108,25 @@ class Verifier(BaseEstimator):
                 f"criterion={self.criterion!r} is calibrated on pairs; pass some to fit."
             )
         answers = None if X is None else _answers(X, y)
-        self._set_metric(X, y)
-        self.n_features_in_ = self.metric_.n_features_in
-        if self.criterion is None:
-            self.threshold_ = self._own_threshold()
-        if X is None or answers is None:
-            return self
-        signs, weights = answers
-        closeness = self._closeness(X)
-        self.roc_ = roc(closeness, signs, weights)
-        if self.criterion is not None:
-            self.threshold_ = choose_threshold(
-                closeness,
-                signs,
-                self.criterion,
-                beta=self.beta,
-                rate=self.rate,
-                sample_weight=weights,
-            )
+        with unchanged_if_refused(self):
+            self._set_metric(X, y)
+            self.n_features_in_ = self.metric_.n_features_in
+            if self.criterion is None:
+                self.threshold_ = self._own_threshold()
+            if X is None or answers is None:
+                return self
+            signs, weights = answers
+            closeness = self._closeness(X)
+            self.roc_ = roc(closeness, signs, weights)
+            if self.criterion is not None:
+                self.threshold_ = choose_threshold(
+                    closeness,
+                    signs,
+                    self.criterion,
+                    beta=self.beta,
+                    rate=self.rate,
+                    sample_weight=weights,
+                )
         return self
 
     def decision_function(self, X: Pairs | ArrayLike) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from samewise.forms._input_checks import (
     UndefinedRowsError,
     check_matrix,
     check_on_zero,
+    check_overflow,
     check_square,
 )
 from samewise.forms.form import Form
@@ -219,7 +220,7 @@ class NormalizedBilinear(Bilinear):
         E = self._checked(self._embed_query, Q)
         if self.normalizer is None:
             return E
-        norms = normalizers.sizes("cosine", Q)
+        norms = self._sizes("cosine", Q)
         if not norms.all():
             if self.on_zero == "raise":
                 raise DegenerateInputError(
@@ -262,7 +263,9 @@ class NormalizedBilinear(Bilinear):
             return values
         if not isinstance(self.normalizer, str):
             return self._divide(values, self._called_pairs(X, Y))
-        return self._divide(values, normalizers.paired(self.normalizer, X, Y))
+        N = normalizers.paired(self.normalizer, X, Y)
+        check_overflow(N, "NormalizedBilinear")
+        return self._divide(values, N)
 
     def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
         score, N = super()._scorer(Y), self._normalizer_of(Y)
@@ -274,13 +277,18 @@ class NormalizedBilinear(Bilinear):
             return None
         if not isinstance(name, str):
             return lambda X: self._called(X, Y)
-        items = normalizers.sizes(name, Y)
+        items = self._sizes(name, Y)
 
         def N(X: Matrix) -> Array:
             dots = all_dots(X, Y) if name == "jaccard" else 0.0
-            return normalizers.combine(name, normalizers.sizes(name, X)[:, None], items, dots)
+            return normalizers.combine(name, self._sizes(name, X)[:, None], items, dots)
 
         return N
+
+    def _sizes(self, name: str, X: Matrix) -> Array:
+        sizes = normalizers.sizes(name, X)
+        check_overflow(sizes, "NormalizedBilinear")
+        return sizes
 
     def _called(self, X: Matrix, Y: Matrix) -> Array:
         return called(self.normalizer, X, Y, X.dtype)

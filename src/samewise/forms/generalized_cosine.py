@@ -12,6 +12,7 @@ from samewise.forms._input_checks import (
     UndefinedRowsError,
     check_factored,
     check_on_zero,
+    check_overflow,
     check_psd,
 )
 from samewise.forms.form import Form
@@ -92,9 +93,11 @@ class GeneralizedCosine(Form):
 
     def _embed(self, X: Matrix, name: str) -> Array:
         E = times(X, self.components.astype(X.dtype, copy=False).T)
-        norms = np.sqrt(squared_norms(E))
+        norms, sizes = np.sqrt(squared_norms(E)), np.sqrt(squared_norms(X))
+        check_overflow(norms, "GeneralizedCosine")
+        check_overflow(sizes, "GeneralizedCosine")
         largest = np.sqrt(np.max(self.eigenvalues, initial=0.0)).astype(X.dtype)
-        zero = norms <= _ZERO[X.dtype] * largest * np.sqrt(squared_norms(X))
+        zero = norms <= _ZERO[X.dtype] * largest * sizes
         if zero.any():
             if self.on_zero == "raise":
                 raise _no_cosine(np.flatnonzero(zero), name)

@@ -30,21 +30,27 @@ WIDTH = 1024
 Mask = NDArray[np.uint8]
 Rows = tuple[NDArray[Any], NDArray[Any], Array]
 """(indptr, indices, data): CSR, or dense with empty indices."""
-Screen = tuple[Array, Array, Array, float]
+Screen = tuple[Array, Array, Array, float, float]
 Work = tuple[Array, Array, Array, Array, Mask, NDArray[np.uint64], NDArray[Any]]
 
 
 class Whitened(NamedTuple):
-    """Dense rows in coordinates of unit variance: x = x̄ + back·z."""
+    """Dense rows in coordinates of unit variance: x/unit = x̄ + back·z.
+
+    The unit is a power of two, so that whatever the scale of x, what follows fits into float32.
+    """
 
     z: Array
     back: NDArray[np.float64]
     mean: NDArray[np.float64]
     moment: NDArray[np.float64]
+    unit: float
 
 
 def whitened(X: Array) -> Whitened:
     """The rows of X, one coordinate to a row of z, with their second moments."""
+    unit = power_of_two(float(np.abs(X).max()))
+    X = X / X.dtype.type(unit)
     mean = X.mean(axis=0, dtype=np.float64)
     centered = X - mean
     variances, V = np.linalg.eigh(centered.T @ centered / len(X))
@@ -52,20 +58,21 @@ def whitened(X: Array) -> Whitened:
     scale[scale == 0] = 1.0
     z = np.ascontiguousarray((centered @ (V / scale)).T, dtype=np.float32)
     moment = (X.T @ X).astype(np.float64) / len(X)
-    return Whitened(z, V * scale, mean, moment)
+    return Whitened(z, V * scale, mean, moment, unit)
 
 
 def screen(known: Whitened | None, A: Array) -> Screen:
     """What the exact search under matrices like A knows; of None, nothing, and it scores every row.
 
     The coordinates are turned so that the v of examples are large in the first ones. Returns z in
-    float32, the map from u to v, x̄, and the largest ‖z‖. z comes in blocks of WIDTH rows; in a
-    block, for each CHUNK of coordinates these, one after the other, and the norms of what lies
-    beyond them.
+    float32, the map from u to v, x̄, the largest ‖z‖, and the unit of x. z comes in blocks of WIDTH
+    rows; in a block, for each CHUNK of coordinates these, one after the other, and the norms of
+    what lies beyond them.
     """
     if known is None:
-        return np.empty((0, 0), dtype=np.float32), np.empty((0, 0)), np.empty(0), 0.0
+        return np.empty((0, 0), dtype=np.float32), np.empty((0, 0)), np.empty(0), 0.0, 1.0
     # v = backᵀ Aᵀ x; a diagonal A comes as one row.
+    A = A / power_of_two(float(np.abs(A).max()))
     image = A[0][:, None] * known.back if len(A) == 1 else A @ known.back
     Q = np.linalg.eigh(image.T @ known.moment @ image)[1][:, ::-1]
     z = Q.T.astype(np.float32) @ known.z
@@ -80,7 +87,8 @@ def screen(known: Whitened | None, A: Array) -> Screen:
         beyond += np.einsum("ij,ij->j", own, own)
     longest = float(np.sqrt(beyond.max()))
     flat = padded.reshape(n_blocks, -1)
-    return flat, np.ascontiguousarray((known.back @ Q).T), known.mean, longest
+    to_v = np.ascontiguousarray((known.back @ Q).T)
+    return flat, to_v, known.mean, longest, known.unit
 
 
 def _spread(values: Array, blocks: Array) -> None:
@@ -166,21 +174,29 @@ def _marked(
 
 
 @njit(cache=True)
-def _turned(u: Array, screen: Screen, v: Array, t: Array) -> float:
+def power_of_two(size: float) -> float:
+    """The power of two next above; 1 for 0."""
+    return math.ldexp(1.0, math.frexp(size)[1])
+
+
+@njit(cache=True)
+def _turned(u: Array, screen: Screen, v: Array, t: Array) -> tuple[float, float]:
     """v of an example, by chunks, and t, the norm of what lies beyond each chunk.
 
-    Returns what is to be added to v·z_l: u·x̄, and as much as rounding may take away.
+    Returns what is to be added to v·z_l, u·x̄ and as much as rounding may take away, and what u·x_l
+    is to be divided by to compare with that.
     """
-    _, to_v, mean, longest = screen
+    _, to_v, mean, longest, unit = screen
     d = u.shape[0]
+    scale = power_of_two(np.abs(u).max())
     offset, size_u, size_v = 0.0, 0.0, 0.0
     for f in range(d):
         total = 0.0
         for m in range(d):
-            total += to_v[f, m] * u[m]
+            total += to_v[f, m] * (u[m] / scale)
         v[f // CHUNK, f % CHUNK] = total
-        offset += u[f] * mean[f]
-        size_u += u[f] * u[f]
+        offset += u[f] / scale * mean[f]
+        size_u += (u[f] / scale) ** 2
         size_v += total * total
     rest = 0.0
     for c in range(t.shape[0] - 1, -1, -1):
@@ -189,7 +205,7 @@ def _turned(u: Array, screen: Screen, v: Array, t: Array) -> float:
             rest += v[c, f] * v[c, f]
     # Of float32 in every product and sum, of float64 in z and x̄ themselves.
     rounding = (4 * d + 64) * 6e-8 * math.sqrt(size_v) * longest + 1e-13 * math.sqrt(size_u)
-    return offset + rounding
+    return offset + rounding, scale * unit
 
 
 @njit(cache=True)
@@ -213,9 +229,9 @@ def screened(
     d, n = u.shape[1], rows[0].shape[0] - 1
     n_chunks, n_asked = t.shape[0], own.shape[0]
     v[:], limits[:] = 0.0, np.inf
-    offset = np.zeros(2)
+    offset, scale = np.zeros(2), np.ones(2)
     for e in range(n_asked):
-        offset[e] = _turned(u[e], screen, v[:, e], t[:, e])
+        offset[e], scale[e] = _turned(u[e], screen, v[:, e], t[:, e])
     count = np.zeros(2, dtype=np.int64)
     scored, own_from, own_to = 0, own[:, 0].max(), own[:, 1].min()
     for lo in range(0, n, WIDTH):
@@ -224,7 +240,7 @@ def screened(
         sums[:] = 0.0
         for c in range(n_chunks):
             for e in range(n_asked):
-                limits[e] = values[e, k[e] - 1] - offset[e]
+                limits[e] = values[e, k[e] - 1] / scale[e] - offset[e]
             z = Z[lo // WIDTH, c * (CHUNK + 1) * WIDTH : (c + 1) * (CHUNK + 1) * WIDTH]
             _bounds(z, v[c], t[c], limits, sums, mask)
             for e in range(n_asked):

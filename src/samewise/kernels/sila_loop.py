@@ -120,7 +120,7 @@ def _try(
     rows: Rows, u: Array, candidates: NDArray[Any], values: Array, found: NDArray[Any]
 ) -> None:
     for at in candidates:
-        if at >= 0:
+        if 0 <= at < rows[0].shape[0] - 1:
             insert(_dot(rows, at, u), at, values, found)
 
 
@@ -159,8 +159,9 @@ def advance(A: Array, block: ShownExamples, rule: MarginRule, trace: UpdateTrace
         violation[i] = wanted - _margin(rows, u, targets[i], target_inverse, i, top)
         e, ready = e + 1, ready - 1
         tau[i] = 0.0
-        if math.isnan(violation[i]):
-            # Similarities overflow: there need not be an impostor in every place.
+        if math.isnan(violation[i]) or (k > 0 and best[k - 1] == rows[0].shape[0] - 1):
+            # Similarities overflow, and there is not an impostor in every place.
+            violation[i] = np.nan
             return scored
         if violation[i] < 0.0:
             continue

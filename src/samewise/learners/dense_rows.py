@@ -49,8 +49,8 @@ def typed(values: Array, dtype: np.dtype[Any]) -> Array:
         result = values.astype(dtype)
     if not np.isfinite(result).all():
         raise InvalidInputError(
-            f"What was learned has values up to {np.abs(values).max():.3g}, which overflow {dtype}; "
-            "scale the features up, or remove those that hardly vary."
+            f"What was learned has values up to {np.abs(values).max():.3g}, which overflow "
+            f"{dtype}; scale the features up, or remove those that hardly vary."
         )
     return result
 

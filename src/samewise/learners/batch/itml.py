@@ -179,23 +179,24 @@ class ITML(BatchLearner):
         self : object
             The fitted learner.
         """
-        with unchanged_if_refused(self):
-            pairs = self._pairs(X, y, self._draw)
-            inverse, A = self._prior(pairs.X)
-            self.bounds_ = chosen_bounds(self.bounds, pairs, A)
-            problem, used = self._problem(pairs, inverse)
-        duals = np.zeros(len(pairs))
-        before = getattr(self, "duals_", duals)
-        start = duals[used]
-        if self.warm_start and len(before) == len(duals):
-            start = problem.admissible(before[used].copy())
-        with self._log("loss", "gap") as log, few_threads(len(A)):
-            state = self._solve(problem, start, log)
-            duals[used] = state.duals
-            self.duals_ = duals
-            self._keep(state.components(), pairs.X.dtype)
-            self.loss_, self.gap_ = state.loss, state.gap
-            self.converged_ = self._enough(state)
+        with self._log("loss", "gap") as log:
+            with unchanged_if_refused(self):
+                pairs = self._pairs(X, y, self._draw)
+                inverse, A = self._prior(pairs.X)
+                self.bounds_ = chosen_bounds(self.bounds, pairs, A)
+                problem, used = self._problem(pairs, inverse)
+                duals = np.zeros(len(pairs))
+                before = getattr(self, "duals_", duals)
+                start = duals[used]
+                if self.warm_start and len(before) == len(duals):
+                    start = problem.admissible(before[used].copy())
+                with few_threads(len(A)):
+                    state = self._solve(problem, start, log)
+                duals[used] = state.duals
+                self.duals_ = duals
+                self._keep(state.components(), pairs.X.dtype)
+                self.loss_, self.gap_ = state.loss, state.gap
+                self.converged_ = self._enough(state)
             self._end(log, f"; the gap is {state.gap / max(state.loss, 1e-300):.1e}·loss")
         return self
 
@@ -238,12 +239,19 @@ class ITML(BatchLearner):
         return DualProblem(V.only(used), delta, gamma, xi, inverse, log_det), used
 
     def _solve(self, problem: DualProblem, duals: Vector, log: RunLog) -> DualState:
-        state = problem.state(duals)
-        while len(log.rows) < self.max_iter:
-            state = problem.state(problem.cycle(state))
-            stop = log.look(state.components, state.loss, state.gap)
-            if stop or self._enough(state):
-                break
+        try:
+            state = problem.state(duals)
+            while len(log.rows) < self.max_iter:
+                state = problem.state(problem.cycle(state))
+                stop = log.look(state.components, state.loss, state.gap)
+                if stop or self._enough(state):
+                    break
+        except np.linalg.LinAlgError as error:
+            raise DegenerateInputError(
+                "ITML's matrix has become singular by rounding: distances between the rows of "
+                "pairs differ too much. Scale the features, leave out rows that are far from all "
+                "others, or give bounds."
+            ) from error
         log.say()
         return state
 

@@ -28,8 +28,8 @@ from samewise.supervision.supervision_checks import LARGEST
 
 Vector = NDArray[np.float64]
 
-LEAST = 1e-150
-"""Distances below are taken for this: their square roots have no derivative."""
+LEAST = 1e-100
+"""Distances below are taken for this: their square roots have no derivative, cubes vanish."""
 
 SHRINK = 0.01
 """A weight shrinks to no less than this part of it in a step, so that none is lost by accident."""

@@ -18,6 +18,9 @@ ROWS, WIDTH = 512, 512
 BLOCK_BYTES = 2**22
 """Rows that are prepared at once."""
 
+FARTHEST = 1e15
+"""How many times farther than all others a query may be before distances are in its unit."""
+
 SPARE = 8
 """Neighbors beyond the k nearest whose exact distances are compared."""
 
@@ -84,7 +87,7 @@ def nearest_targets(
         Sorted rows to find targets for, ascending; all others get −1.
     """
     S = np.ascontiguousarray(X[classes.order])
-    E = _prepared(S, S)
+    E = _prepared(S, *center(S))
     half, error = _half_and_error(E, E)
     own = np.arange(len(E), dtype=np.int32) if anchors is None else anchors
     F, Q, error = (E, S, error) if anchors is None else (E[own], S[own], error[own])
@@ -112,7 +115,10 @@ def nearest_targets(
 
 def nearest_rows(Q: Array, X: Array, k: int, workers: Workers) -> NDArray[np.int32]:
     """The k ≤ n nearest of the n rows of X for each row of Q, nearest first."""
-    F, E = _prepared(Q, X), _prepared(X, X)
+    mean, unit = center(X)
+    # In float32, also where queries lie far outside.
+    unit = max(unit, float(np.abs(Q - mean).max(initial=0.0)) / FARTHEST)
+    F, E = _prepared(Q, mean, unit), _prepared(X, mean, unit)
     half, error = _half_and_error(F, E)
     out = np.full((len(Q), k), -1, dtype=np.int32)
     own = np.full(len(Q), -1, dtype=np.int32)
@@ -126,9 +132,8 @@ def nearest_rows(Q: Array, X: Array, k: int, workers: Workers) -> NDArray[np.int
     return out
 
 
-def _prepared(Q: Array, X: Array) -> NDArray[np.float32]:
-    """Q centered at the mean of X, and scaled so that squares neither overflow nor vanish."""
-    mean, unit = center(X)
+def _prepared(Q: Array, mean: NDArray[np.float64], unit: float) -> NDArray[np.float32]:
+    """Q centered and scaled, so that squares neither overflow nor vanish."""
     E = np.empty(Q.shape, dtype=np.float32)
     for rows in row_slices(len(Q), 8 * Q.shape[1], BLOCK_BYTES):
         E[rows] = (Q[rows] - mean) / unit

@@ -275,8 +275,8 @@ class FeatureScale(NamedTuple):
         U, V, c, w, b = parts(network, n_hidden)
         U, V = U / self.size, V / self.size
         c = c - (U + V) @ self.mean
-        U, V, c, w = (typed(part, self.dtype) for part in (U, V, c, w))
-        return NeuralSimilarity(U, V, c, w, float(b[0]))
+        left, right, bias, output = (typed(part, self.dtype) for part in (U, V, c, w))
+        return NeuralSimilarity(left, right, bias, output, float(b[0]))
 
     def inside(self, form: NeuralSimilarity) -> Vector:
         """The network of a form, for scaled rows."""

@@ -355,7 +355,14 @@ class LDA(LinearMap):
                 solver = {"solver": "svd"}
                 used = np.flatnonzero(within.any(axis=0))
             lda = discriminant_analysis.LinearDiscriminantAnalysis(**solver)
-            lda.fit(Z[:, used], labels)
+            try:
+                lda.fit(Z[:, used], labels)
+            except np.linalg.LinAlgError as error:
+                raise InvalidInputError(
+                    "The covariance within classes is singular, also with shrinkage="
+                    f"{self.shrinkage!r}. Set shrinkage to a larger value, remove features that "
+                    "are constant or follow from others, or reduce the dimension before (PCA)."
+                ) from error
             L = np.zeros((min(self.n_components or most, lda.scalings_.shape[1]), X.shape[1]))
             L[:, used] = lda.scalings_[:, : len(L)].T
             self._keep(L, X.dtype)

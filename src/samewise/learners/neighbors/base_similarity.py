@@ -21,6 +21,7 @@ from samewise.search.hits import hits_and_misses
 Normalizer = str | Callable[[Matrix, Matrix], Array] | None
 BLOCK_BYTES = 8 * 2**20
 SQUARE = 32
+SMALL = 1e-5
 
 
 class BaseSimilarity:
@@ -153,7 +154,21 @@ def rows_for(normalizer: Normalizer, X: Matrix) -> Matrix:
     sizes = normalizers.sizes(normalizer, X)
     if not np.isfinite(sizes).all():
         raise InvalidInputError("X has values whose squares overflow; scale the features down.")
-    return normalize(X) if normalizer == "cosine" else X
+    return normalize(_without_small(X)) if normalizer == "cosine" else X
+
+
+def _without_small(X: Matrix) -> Matrix:
+    """X, with rows that scikit-learn takes for zero, because they are small, times a power of 2."""
+    largest = abs(X).max(axis=1)
+    largest = largest.toarray().ravel() if sp.issparse(X) else largest
+    if not ((largest > 0) & (largest < SMALL)).any():
+        return X
+    shift = np.where(largest < SMALL, -np.frexp(largest)[1], 0)
+    if not sp.issparse(X):
+        return np.ldexp(X, shift[:, None])
+    X = X.copy()
+    X.data = np.ldexp(X.data, np.repeat(shift, np.diff(X.indptr)))
+    return X
 
 
 def refuse_zero(rows: Indices, why: str, instead: str = "") -> None:

@@ -250,11 +250,15 @@ class SiLA(Counted, SimilarityLearner):
         W, U = np.zeros((n, d)), np.zeros((n if psd else 0, d))
         trace = kernel.UpdateTrace(tau, violation, W, mu, U)
         block = neighborhoods.of(shown, run.store.array)
-        neighborhoods.scored += kernel.advance(run.store.array, block, rule, trace)
+        try:
+            neighborhoods.scored += kernel.advance(run.store.array, block, rule, trace)
+        except ZeroDivisionError:
+            # The projection on A ⪰ 0 divides by what has vanished.
+            violation[:] = np.nan
         if not np.isfinite(violation).all():
             raise InvalidInputError(
-                "The similarities of SiLA overflow; scale the features, or choose another "
-                "normalizer."
+                "The similarities of SiLA overflow or vanish; scale the features, or choose "
+                "another normalizer."
             )
         rows = np.flatnonzero(tau)
         if run.average.kind != "last":

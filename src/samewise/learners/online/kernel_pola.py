@@ -26,6 +26,7 @@ from samewise.learners.attributes import Attribute
 from samewise.learners.online.pair_learner import LEAST_B, PairDistance, PairLearner
 from samewise.supervision import Pairs
 from samewise.supervision.gate import is_labeled
+from samewise.supervision.supervision_checks import LARGEST
 
 
 class _Span(Attribute):
@@ -203,7 +204,15 @@ class KernelPOLA(PairDistance, PairLearner):
         # As the form does it: with a number of NumPy's, float32 rows would be evaluated in float64.
         params = (self.kernel_params or {}).items()
         plain = {name: v.item() if isinstance(v, np.generic) else v for name, v in params}
-        return pairwise_kernels(A, B, metric=self.kernel, **plain)
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = pairwise_kernels(A, B, metric=self.kernel, **plain)
+        size, limit = float(np.abs(K).max()), LARGEST[np.dtype(np.float64)] ** 2
+        if not size <= limit:
+            raise InvalidInputError(
+                f"The kernel has values up to {size:.3g} on these examples, whose squares overflow;"
+                f" scale the features, or choose other kernel_params, for values below {limit:g}."
+            )
+        return K
 
     def _form(self, M: Array) -> Form:
         span = self._span

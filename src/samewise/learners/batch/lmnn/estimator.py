@@ -224,6 +224,7 @@ class LMNN(BatchLearner):
             check_at_most("n_components", self.n_components, X.shape[1], "the number of features")
             given = checks.targets(self.targets, labels, self.validation_fraction)
             start = self._given_start(self.n_components)
+            checks.start(start, X)
             random = check_random_state(self.random_state)
             X, labels, held = held_out(X, labels, self.validation_fraction, random)
             classes = Classes(labels, len(self.classes_))

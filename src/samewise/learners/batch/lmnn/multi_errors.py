@@ -12,7 +12,12 @@ from samewise.kernels.neighbors import first_k_per_row
 from samewise.kernels.pairwise import row_slices
 from samewise.learners.batch.lmnn.multi_objective import Maps, Room, in_reach
 from samewise.learners.batch.neighbor_errors import NeighborErrors
-from samewise.learners.batch.points_by_class import BLOCK_BYTES, center, nearest_rows
+from samewise.learners.batch.points_by_class import (
+    BLOCK_BYTES,
+    FARTHEST,
+    center,
+    nearest_rows,
+)
 from samewise.solvers.workers import Workers
 
 
@@ -73,10 +78,12 @@ class MultiNeighborErrors(NeighborErrors):
         Z = np.concatenate([(self.X[members] - self._center) @ A, (self.Xv - self._center) @ A])
         # Room for the rounding of float32: a limit is that of a point which must be found.
         slack = 1e-3 * limit + 1e-6 * np.einsum("ij,ij->i", Z, Z).max() + 1e-30
-        reach = np.concatenate([np.full(m, -np.inf), limit + slack]).astype(np.float32)
+        # A point that lies far outside must not overflow float32.
+        unit = max(1.0, float(np.abs(Z).max()) / FARTHEST)
+        reach = np.concatenate([np.full(m, -np.inf), (limit + slack) / unit**2]).astype(np.float32)
         none = np.zeros(len(Z), dtype=np.int64)
         group = GroupMembers(np.arange(m), none, none)
-        Z32 = Z.astype(np.float32, copy=False)
+        Z32 = (Z / unit).astype(np.float32, copy=False)
         rows, places = in_reach(Z32, reach, group, 4 * len(Z), Room())
         squared = np.empty(len(rows))
         for at in row_slices(len(rows), Z.shape[1] * Z.itemsize, BLOCK_BYTES):
