@@ -66,14 +66,38 @@ def test_symv_reads_the_lower_triangle_only(d, seed):
     np.testing.assert_allclose(y, full @ x, rtol=1e-12, atol=1e-12)
 
 
+def largest_eigenvalue(V, c):
+    return np.linalg.eigvalsh((V * c[:, None]).T @ V)[-1]
+
+
+def bound(V, c):
+    K = (V @ V.T) ** 2
+    K[np.tril_indices(len(V), -1)] = np.nan  # not meant to be read
+    return _largest_eigenvalue(c, K)
+
+
 def test_bound_on_what_a_block_removes(seed):
     rng = np.random.RandomState(seed)
     V, c = rng.randn(20, 7), rng.rand(20)
-    K = (V @ V.T) ** 2
-    K[np.tril_indices(20, -1)] = -1e9  # not meant to be read
-    bound = _largest_eigenvalue(c, np.where(K < 0, 0, K))
-    assert bound >= np.linalg.eigvalsh((V * c[:, None]).T @ V)[-1]
+    assert largest_eigenvalue(V, c) <= bound(V, c) < np.inf
     assert _largest_eigenvalue(np.empty(0), np.empty((0, 0))) == 0.0
+
+
+@pytest.mark.parametrize("center", [0, 4, 9])
+def test_bound_where_one_vector_overlaps_all_others(center):
+    """A star: wherever its center stands in the block, all overlaps count."""
+    V = np.eye(10)
+    V[center] += np.where(np.arange(10) == center, 0.0, 0.3)
+    c = np.ones(10)
+    assert largest_eigenvalue(V, c) > 2.3
+    assert bound(V, c) >= largest_eigenvalue(V, c)
+
+
+def test_bound_is_exact_for_copies_of_one_vector():
+    V, c = np.tile([1.0, 2.0, -2.0], (6, 1)), np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    assert bound(V[:1], c[:1]) == pytest.approx(0.9)
+    np.testing.assert_allclose(bound(V, np.full(6, 0.5)), 27.0)
+    assert largest_eigenvalue(V, c) <= bound(V, c)
 
 
 def test_gram_schmidt_finds_coordinates_and_skips_dependent_rows(seed):
