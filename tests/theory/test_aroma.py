@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from samewise import DiagonalAROMA, FactoredAROMA, Triplets
 from tests.reference.triplets import diagonal_aroma, factored_aroma
@@ -347,6 +348,23 @@ def test_long_vectors_and_single_precision(kind, path, dtype, length):
         # As handed out, they are rounded once more.
         assert values.min() >= -np.finfo(dtype).eps * values.max()
     assert learner.score_variance(q, p).min() >= 0
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("path", ["compiled", "plain"])
+def test_a_variance_never_becomes_zero(path, sparse):
+    """Of one entry a long triplet leaves less than rounding can tell from nothing."""
+    lengths = 1e5 * (1 + np.random.RandomState(0).rand(2, 40))
+    q, p = (np.diag(some) for some in lengths)
+    triplets = as_triplets(q, p)
+    if sparse:
+        members = (triplets.anchor, triplets.positive, triplets.negative)
+        triplets = Triplets(sp.csr_array(q), *members, items=sp.csr_array(triplets.items))
+    learner = DiagonalAROMA(1.0, 1.0, path=path).fit(triplets)
+    assert learner.n_updates_ == 40
+    variances = np.diagonal(learner.variance_)
+    assert variances.max() < 1e-15
+    assert variances.min() > 0
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e3])
