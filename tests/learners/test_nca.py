@@ -19,10 +19,11 @@ from samewise import KNNClassifier, Pairs
 from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.learners import dense_rows
 from samewise.learners.batch import soft_neighbors
+from samewise.learners.batch.batch_learner import held_out
 from samewise.learners.batch.itml import ITML
 from samewise.learners.batch.mcml import MCML
 from samewise.learners.batch.mmc import MMC
-from samewise.learners.batch.nca import NCA, expected_errors
+from samewise.learners.batch.nca import NCA, PenalizedErrors, expected_errors
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import Coordinates, SoftNeighbors, spread_over
 from samewise.solvers.workers import Workers, workers
@@ -66,6 +67,15 @@ def test_gradient_by_differences(labeled, seed):
     points = of(SoftNeighbors, X, y, 3, Workers(1, None))
     ahead, behind = (points.sum(L + t * V, expected_errors)[0] for t in (1e-6, -1e-6))
     slope = np.vdot(points.sum(L, expected_errors)[1], V)
+    assert (ahead - behind) / 2e-6 == pytest.approx(slope, rel=1e-6)
+
+
+def test_gradient_of_the_penalty_by_differences(labeled, seed):
+    X, y = labeled
+    L, V = 0.5 * np.random.default_rng(seed).normal(size=(2, 3, 5))
+    objective = PenalizedErrors(of(SoftNeighbors, X, y, 3, Workers(1, None)), 3.0)
+    ahead, behind = (objective.value_and_gradient(L + t * V).loss for t in (1e-6, -1e-6))
+    slope = np.vdot(objective.value_and_gradient(L).gradient, V)
     assert (ahead - behind) / 2e-6 == pytest.approx(slope, rel=1e-6)
 
 
@@ -192,13 +202,36 @@ def test_early_stopping_keeps_the_best_map(labeled):
     errors = nca.history_["validation_error"]
     looks = ~np.isnan(errors)
     assert np.flatnonzero(looks).tolist() == list(range(4, nca.n_iter_, 5))
-    best = seen[int(np.nanargmin(errors))]["components"]
-    last = seen[-1]["components"]
-    assert any(np.array_equal(nca.components_, L) for L in (best, last))
+    best = int(np.nanargmin(errors))
+    assert best == nca.n_iter_ - 16  # three looks before the last
+    np.testing.assert_array_equal(nca.components_, seen[best]["components"])
+    kept, labels, _ = held_out(X, y, 0.3, np.random.RandomState(0))
+    assert nca.loss_ == pytest.approx(reference.nca(nca.components_, kept, labels)[0], rel=1e-9)
+    assert nca.loss_ == pytest.approx(nca.history_["loss"][best], rel=1e-9)
     again = NCA(n_init=1, validation_fraction=0.3, tol=0, random_state=0).fit(X, y)
     np.testing.assert_array_equal(nca.components_, again.components_)
     several = NCA(validation_fraction=0.3, tol=0, random_state=0).fit(X, y)
     assert np.nanmin(several.history_["validation_error"]) <= np.nanmin(errors)
+
+
+@pytest.mark.parametrize("random_state, better", [(5, 0), (7, 1)])
+def test_of_several_runs_the_held_out_error_decides_and_not_the_loss(labeled, random_state, better):
+    seen = []
+    nca = NCA(
+        2,
+        n_init=2,
+        validation_fraction=0.3,
+        tol=0,
+        random_state=random_state,
+        callback=lambda info: seen.append(info),
+    ).fit(*labeled)
+    second = [info["iteration"] for info in seen].index(1, 1)
+    runs = [seen[:second], seen[second:]]
+    best = [min(run[4::5], key=lambda info: info["validation_error"]) for run in runs]
+    errors, losses = ([info[name] for info in best] for name in ("validation_error", "loss"))
+    assert np.argmin(errors) == better != np.argmin(losses)
+    np.testing.assert_array_equal(nca.components_, best[better]["components"])
+    assert nca.loss_ == pytest.approx(losses[better], rel=1e-9)
 
 
 def test_ctrl_c_keeps_what_was_learned(labeled):
