@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from samewise import OASIS, Triplets
+from samewise import OASIS, Triplets, load
 from samewise.engine.directions import triplet_ranking
 from tests.reference import triplets as reference
 
@@ -125,6 +125,15 @@ def test_averages_and_portions(average, path, sparse, psd):
     W = reference.average(run, *(average if isinstance(average, tuple) else (average,)))
     W = W if psd is None else reference.project(W)
     np.testing.assert_allclose(learner.metric_.matrix, W, rtol=0, atol=1e-10)
+
+
+def test_psd_may_be_a_number_of_numpys(tmp_path):
+    triplets = make_triplets(6, 6, 150, seed=0)
+    learner = OASIS(psd=np.int64(5)).fit(triplets)
+    expected = OASIS(psd=5).fit(triplets).metric_
+    assert learner.metric_ == expected != OASIS(psd="end").fit(triplets).metric_
+    learner.save(tmp_path / "oasis")
+    assert load(tmp_path / "oasis").metric_ == expected
 
 
 def test_symmetric_and_psd_concern_only_what_is_handed_out():

@@ -164,6 +164,18 @@ def test_weights_multiply_gamma_and_identical_rows_are_passed_over(few):
     np.testing.assert_array_equal(weighted.duals_[40:], 0)
 
 
+def test_pairs_of_weight_zero_have_no_say_in_the_bounds(few):
+    X = np.vstack([few.X, np.full((1, few.X.shape[1]), 1e3)])
+    weights = np.r_[np.ones(60), 0.0]
+    more = Pairs(X, np.r_[few.left, 60], np.r_[few.right, 0], np.r_[few.y, -1], weights)
+    weighted, plain = (ITML(max_iter=5, tol=1.0).fit(pairs) for pairs in (more, few))
+    assert weighted.bounds_ == plain.bounds_
+    assert (
+        weighted.bounds_[1]
+        < ITML(max_iter=5, tol=1.0).fit(Pairs(X, more.left, more.right, more.y)).bounds_[1]
+    )
+
+
 def test_itml_goes_on_where_it_ended(few):
     itml = ITML(warm_start=True, tol=1e-9, max_iter=20000).fit(few)
     n_iter, A = itml.n_iter_, itml.metric_.matrix

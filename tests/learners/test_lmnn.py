@@ -21,7 +21,8 @@ from samewise.learners import dense_rows
 from samewise.learners.batch.batch_learner import held_out_rows
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn import estimator as lmnn_estimator
-from samewise.learners.batch.lmnn.impostors import search
+from samewise.learners.batch.lmnn import objective as lmnn_objective
+from samewise.learners.batch.lmnn.impostors import Candidates, search
 from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, Hinge, LMNNObjective
 from samewise.learners.batch.neighbor_errors import vote
 from samewise.learners.batch.points_by_class import Classes, nearest_rows, nearest_targets
@@ -108,6 +109,29 @@ def test_gradient_by_differences(labeled, hinge, seed):
         ahead, behind = (objective.value_and_gradient(L + t * V).loss for t in (1e-6, -1e-6))
         slope = np.vdot(objective.value_and_gradient(L).gradient, V)
     assert (ahead - behind) / 2e-6 == pytest.approx(slope, rel=1e-6)
+
+
+def test_what_is_missing_comes_to_light_wherever_it_is(labeled, monkeypatch):
+    """A sample of anchors is looked at, and another one the next time."""
+    monkeypatch.setattr(lmnn_objective, "SAMPLE", 15)
+    X, y = labeled
+    classes = Classes(y, 3)
+    with workers() as team:
+        targets = nearest_targets(X, classes, 3, team)
+        objective = LMNNObjective(X[classes.order], targets, classes, 0.5, LINEAR, team)
+        objective.search(np.eye(5))
+        objective.value_and_gradient(np.eye(5))
+        assert [objective.missing() for _ in range(10)] == [0] * 10
+        # Of five samples one is looked at next; pairs that have no member in it go.
+        pairs = objective.candidates
+        rows = np.repeat(np.arange(60), np.diff(pairs.indptr))
+        kept = (rows % 5 == 1) | (pairs.columns % 5 == 1)
+        indptr = np.searchsorted(rows[kept], np.arange(61))
+        objective.candidates = Candidates(indptr, pairs.columns[kept])
+        objective.value_and_gradient(np.eye(5))
+        missing = [objective.missing() for _ in range(5)]
+    assert missing[0] == 0
+    assert min(missing[1:]) > 0
 
 
 def test_smooth_hinge_is_below_the_hinge_by_half_sigma(labeled):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from samewise import POLA, Pairs, PassiveAggressive
 from samewise.datasets import make_separable_pairs
@@ -58,6 +59,22 @@ def test_batch_equals_the_reference_passes(seed):
     assert learner.n_passes_ == n_passes
     np.testing.assert_allclose(learner.metric_.matrix, M, atol=1e-9 * np.abs(M).max())
     assert learner.threshold_ == pytest.approx(b)
+
+
+def test_batch_mode_stops_by_the_largest_loss_of_all_pairs():
+    """More pairs than are looked at together, and the ones with a loss are the first."""
+    rng = np.random.RandomState(0)
+    X = rng.randn(300, 2)
+    left, right = rng.randint(0, 300, (2, 10_000))
+    right[500:] = left[500:]
+    y = np.where((np.arange(10_000) < 500) & (rng.rand(10_000) < 0.5), -1, 1)
+    pairs = Pairs(X, left, right, y)
+    learner = POLA(epsilon=0.1, max_passes=1)
+    with pytest.warns(ConvergenceWarning) as said:
+        learner.fit(pairs)
+    losses = 1 - y * learner.decision_function(pairs)
+    assert losses[8192:].max() <= 0.1 < losses.max()
+    assert f"a pair still has loss {losses.max():.3g}, above epsilon=0.1" in str(said[0].message)
 
 
 @pytest.mark.parametrize("rule", ["pa", "pa1", "pa2", "pals"])
