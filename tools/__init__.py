@@ -1,1 +1,1 @@
-"""Commands for those who work on the package: `make house`, `make check`, `make test-oldest`."""
+"""Commands for those who work on the package: `make house`, `make check`, `make mutants`, …"""

@@ -1,0 +1,389 @@
+"""Errors written into the code, and whether the tests notice them: `make mutants`.
+
+Of each folder some mutations (`tools/mutations.py`) are drawn, and the tests that reach the changed
+statement are run until one fails. The table has how many were noticed; those that were not follow,
+with file, line and change. `tools/mutants_explained.toml` lists changes that no test can notice,
+and why: they are not tried, and printed apart.
+
+Nothing is changed in the checkout. Everything happens in copies of it (`build/mutants`), one for
+each process. At first all tests run there once, to see which of them reach which lines, and how
+long they take; after that, only those of files of tests that have changed, until a file of the
+package changes. Tests that fail then are left out.
+
+A change counts as noticed if a test fails, if they take far longer than they should, or if nothing
+runs at all. Not all tests that reach a statement are run where there are very many: those that are
+short and of different functions come first, up to `BUDGET` seconds. So what is printed as not
+noticed might be noticed by a test that was not run; never the other way round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from queue import Queue
+
+from coverage import CoverageData
+
+from tools.mutations import Mutation, mutations
+
+__all__ = ["Explained", "Found", "Reached", "Trial", "main", "sample", "try_all"]
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("engine", "learners", "decide", "scores", "supervision", "filtering", "files")
+EXPLAINED = Path(__file__).with_name("mutants_explained.toml")
+LEFT_OUT = (
+    *("browser", "cli", "datasets", "demo", "docs", "experiments", "infrastructure"),
+    *("plots", "report", "tools"),
+)
+"""Folders of tests that say little about these folders, or run for long."""
+TEXTS = ("tests/contracts/test_parameter_texts.py", "tests/contracts/test_public.py")
+"""Tests of what is known at import, without reaching a line."""
+BUDGET = 60.0
+"""Seconds of tests for one change."""
+PATIENCE = 5.0
+"""Times that tests may take longer than before, besides `START` seconds."""
+START = 60.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A mutation of a file; the file is named within the package."""
+
+    folder: str
+    file: str
+    mutation: Mutation
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.mutation.line}: {self.mutation.change}"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Why a change of a line, or any change of it, cannot be noticed."""
+
+    file: str
+    line: str
+    reason: str
+    change: str | None = None
+
+    def covers(self, trial: Trial) -> bool:
+        """Whether it is about that mutation."""
+        mutation = trial.mutation
+        return (self.file, self.line) == (trial.file, mutation.text) and (
+            self.change is None or self.change == mutation.change
+        )
+
+
+@dataclass
+class Found:
+    """What became of the mutations that were drawn."""
+
+    noticed: list[Trial]
+    survived: list[tuple[Trial, str]]
+    explained: list[tuple[Trial, Explained]]
+
+
+def read_explained(path: Path = EXPLAINED) -> list[Explained]:
+    """The changes that are known to make no difference."""
+    with open(path, "rb") as file:
+        return [Explained(**entry) for entry in tomllib.load(file).get("explained", [])]
+
+
+def sample(package: Path, folders: Iterable[str], n: int, seed: int) -> list[Trial]:
+    """So many mutations of each folder, drawn at random; all if there are no more."""
+    drawn = []
+    for folder in folders:
+        files = sorted((package / folder).rglob("*.py"))
+        trials = [
+            Trial(folder, path.relative_to(package).as_posix(), mutation)
+            for path in files
+            for mutation in mutations(path.read_text(encoding="utf-8"))
+        ]
+        random.Random(f"{seed} {folder}").shuffle(trials)
+        drawn += trials[:n]
+    return drawn
+
+
+class Reached:
+    """Which tests reach which lines, and the seconds they take.
+
+    Parameters
+    ----------
+    data : Path
+        The file of coverage, with a context for each test.
+    seconds : dict
+        Of each test that passed.
+    """
+
+    def __init__(self, data: Path, seconds: dict[str, float]) -> None:
+        self._data = CoverageData(str(data))
+        self._data.read()
+        self._seconds = seconds
+        self._lines: dict[str, dict[int, set[str]]] = {}
+
+    @cached_property
+    def _files(self) -> dict[str, str]:
+        return {Path(name).as_posix(): name for name in self._data.measured_files()}
+
+    def _contexts(self, file: str) -> dict[int, set[str]]:
+        """The tests that reach each line; the empty name is the import."""
+        if file not in self._lines:
+            names = [name for path, name in self._files.items() if path.endswith(f"/{file}")]
+            known = self._data.contexts_by_lineno(names[0]) if names else {}
+            self._lines[file] = {
+                line: {context.split("|")[0] for context in contexts}
+                for line, contexts in known.items()
+            }
+        return self._lines[file]
+
+    def tests(self, file: str, mutation: Mutation) -> list[str]:
+        """Those to run, in their order: short ones, and one of each function, first."""
+        lines = self._contexts(file)
+        reaching = range(mutation.first, mutation.last + 1)
+        names = set().union(*(lines.get(line, set()) for line in reaching))
+        if mutation.outside or names == {""}:
+            names = set().union(*lines.values())
+            names |= {name for name in self._seconds if name.split("::")[0] in TEXTS}
+        ordered = sorted((s, name) for name, s in self._seconds.items() if name in names)
+        rank: Counter[str] = Counter()
+        keyed = []
+        for seconds, name in ordered:
+            function = name.split("[")[0]
+            keyed.append((rank[function], seconds, name))
+            rank[function] += 1
+        keyed.sort()
+        spent = accumulate((seconds for _, seconds, _ in keyed), initial=0.0)
+        return [name for (_, _, name), before in zip(keyed, spent, strict=False) if before < BUDGET]
+
+    def expected(self, tests: Iterable[str]) -> float:
+        """The seconds of these tests."""
+        return sum(self._seconds[test] for test in tests)
+
+
+class Copy:
+    """A copy of the checkout in which one change at a time is tried."""
+
+    def __init__(self, root: Path, package: str) -> None:
+        self.root = root
+        self.package = root / package
+
+    def run(self, *arguments: str, timeout: float | None = None, **environment: str) -> int:
+        """The exit code of pytest in the copy; −1 if it took too long."""
+        everything = {
+            **os.environ,
+            # A changed file may be as long and as old as it was, by the second.
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": os.pathsep.join([str(self.package.parent), str(ROOT)]),
+            "OMP_NUM_THREADS": "1",
+            **environment,
+        }
+        command = [sys.executable, "-m", "pytest", "-p", "tools.mutant_tests", "--basetemp"]
+        command += [str(self.root / "tmp"), "-p", "no:cacheprovider", *arguments]
+        with open(self.root / "log", "w", encoding="utf-8") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=self.root,
+                env=everything,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # A group of its own, so that what the tests have started ends with them.
+                start_new_session=True,
+            )
+            try:
+                return process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                return -1
+            finally:
+                _end(process)
+
+    def notices(self, trial: Trial, tests: Sequence[str], expected: float) -> bool:
+        """Whether one of the tests fails with that change."""
+        path = self.package / trial.file
+        before, times = path.read_bytes(), path.stat()
+        chosen = self.root.with_suffix(".json")
+        chosen.write_text(json.dumps(tests), encoding="utf-8")
+        path.write_text(trial.mutation.source(), encoding="utf-8")
+        try:
+            files = sorted({test.split("::")[0] for test in tests})
+            limit = START + PATIENCE * expected
+            code = self.run("-x", *files, timeout=limit, MUTANTS_RUN=str(chosen))
+        finally:
+            path.write_bytes(before)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        return code != 0
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it has started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
+def _copied(root: Path, to: Path) -> None:
+    """Copy all that the tests need; what numba has compiled stays, and counts by content."""
+    for path in to.rglob("*.py"):
+        path.unlink()
+    ignored = shutil.ignore_patterns("build", ".*", "tmp", "log")
+    shutil.copytree(root, to, ignore=ignored, symlinks=True, dirs_exist_ok=True)
+
+
+def _digests(root: Path) -> dict[str, str]:
+    """What each file of tests is, in short, and all other files together."""
+    digests, others = {}, hashlib.sha256()
+    for path in sorted(path for name in ("src", "tests") for path in (root / name).rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if path.name.startswith("test_"):
+            digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        else:
+            others.update(name.encode() + b"\n" + path.read_bytes())
+    return {**digests, "others": others.hexdigest()}
+
+
+def reached(root: Path, package: str, to: Path, jobs: int) -> Reached:
+    """Run the tests in a copy; those of files that have not changed since only once."""
+    copy = Copy(to / "0", package)
+    _copied(root, copy.root)
+    noted, data = to / "noted.json", to / "coverage"
+    now, before, seconds = _digests(root), {}, {}
+    if noted.exists():
+        before, seconds = json.loads(noted.read_text(encoding="utf-8"))
+    if now["others"] != before.get("others"):
+        data.unlink(missing_ok=True)
+        before, paths = {}, ["tests", package]
+    else:
+        paths = [name for name in now if now[name] != before.get(name)]
+    seconds = {name: s for name, s in seconds.items() if _same(name.split("::")[0], before, now)}
+    if paths:
+        new, ignored = to / "new.json", [f"--ignore=tests/{folder}" for folder in LEFT_OUT]
+        cover = [f"--cov={package}", "--cov-context=test", "--cov-report=", "--cov-append"]
+        parallel = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
+        code = copy.run(
+            *(*ignored, *cover, *parallel, *paths), MUTANTS_NOTE=str(new), COVERAGE_FILE=str(data)
+        )
+        if code not in (0, 1, 5):
+            raise RuntimeError(f"The tests did not run; {copy.root / 'log'} has their output.")
+        seconds |= json.loads(new.read_text(encoding="utf-8"))
+        noted.write_text(json.dumps([now, seconds]), encoding="utf-8")
+    return Reached(data, seconds)
+
+
+def _same(file: str, before: dict[str, str], now: dict[str, str]) -> bool:
+    """Whether what was noted about the tests of a file still holds; doctests are in others."""
+    key = file if file in now or file in before else "others"
+    return now.get(key) is not None and now.get(key) == before.get(key)
+
+
+def try_all(
+    root: Path,
+    package: str,
+    trials: Sequence[Trial],
+    explained: Sequence[Explained],
+    jobs: int = 1,
+) -> Found:
+    """Try mutations, and see which of them tests notice.
+
+    Parameters
+    ----------
+    root : Path
+        The checkout.
+    package : str
+        The folder of the package in it.
+    """
+    to = root / "build" / "mutants"
+    known = reached(root, package, to, jobs)
+    found = Found([], [], [])
+    left: list[Trial] = []
+    for trial in trials:
+        why = next((entry for entry in explained if entry.covers(trial)), None)
+        if why is None:
+            left.append(trial)
+        else:
+            found.explained.append((trial, why))
+    free: Queue[Copy] = Queue()
+    for k in range(jobs):
+        if k:
+            _copied(to / "0", to / str(k))
+        free.put(Copy(to / str(k), package))
+
+    def tried(trial: Trial) -> tuple[bool, str]:
+        tests = known.tests(trial.file, trial.mutation)
+        if not tests:
+            return False, "no test reaches it"
+        copy = free.get()
+        try:
+            noticed = copy.notices(trial, tests, known.expected(tests))
+        finally:
+            free.put(copy)
+        return noticed, f"{len(tests)} tests pass"
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for trial, (noticed, why_not) in zip(left, pool.map(tried, left), strict=True):
+            if noticed:
+                found.noticed.append(trial)
+            else:
+                found.survived.append((trial, why_not))
+            print(f"{'noticed ' if noticed else 'survived'} {trial}", file=sys.stderr, flush=True)
+    return found
+
+
+def table(found: Found) -> str:
+    """Noticed and tried by folder, and what was not noticed."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for trial in found.noticed:
+        counts[trial.folder]["noticed"] += 1
+    for trial, _ in found.survived:
+        counts[trial.folder]["survived"] += 1
+    for trial, _ in found.explained:
+        counts[trial.folder]["explained"] += 1
+    out = [f"{'folder':<12} noticed / tried        explained"]
+    for folder, count in counts.items():
+        tried = count["noticed"] + count["survived"]
+        part = f"{count['noticed'] / tried:.0%}" if tried else "–"
+        out.append(
+            f"{folder:<12} {count['noticed']:>7} / {tried:<5} {part:>5} {count['explained']:>12}"
+        )
+    if found.survived:
+        out += ["", "Not noticed:"]
+        for trial, why_not in found.survived:
+            out += [f"  {trial} ({why_not})", f"    {trial.mutation.text}"]
+    if found.explained:
+        out += ["", "Explained, and not tried:"]
+        out += [f"  {trial} ({entry.reason})" for trial, entry in found.explained]
+    return "\n".join(out)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Draw mutations, try them, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
+    parser.add_argument("--per-folder", type=int, default=12, help="mutations of each folder")
+    parser.add_argument("--seed", type=int, default=0, help="which are drawn")
+    parser.add_argument("--folder", action="append", choices=FOLDERS, help="only this one")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    given = parser.parse_args(arguments)
+    trials = sample(
+        ROOT / "src" / "samewise", given.folder or FOLDERS, given.per_folder, given.seed
+    )
+    print(table(try_all(ROOT, "src/samewise", trials, read_explained(), given.jobs)))
+
+
+if __name__ == "__main__":
+    main()
