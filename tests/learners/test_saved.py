@@ -710,6 +710,31 @@ def test_sparse_rows_out_of_range_are_refused(path):
                 samewise.load(path)
 
 
+@pytest.mark.parametrize("value", [-1, 60])
+def test_numbers_of_rows_out_of_range_are_refused(value, path):
+    told = pairs()
+    K = rbf_kernel(told.X)[:60, :60]
+    told = Pairs(K, told.left % 60, told.right % 60, told.y)
+    header, payload = saved(KernelPOLA("precomputed").fit(told), path)
+    arrays = parts(header, payload)
+    name = "learned._span.left.rows"
+    wrong = arrays[name].copy()
+    wrong[1] = value
+    forged(header, {**arrays, name: wrong}, path)
+    with pytest.raises(FileFormatError, match="rows must be numbers of rows"):
+        samewise.load(path)
+
+
+def test_variances_that_have_shrunk_to_nothing_are_no_lie(path):
+    header, payload = saved(clone(VICTIMS["DiagonalAROMA"]).fit(triplets()), path)
+    arrays = parts(header, payload)
+    name = "learned.online.mover.Sigma"
+    bounds = np.where(arrays[name] > np.median(arrays[name]), 1.0, 0.0)
+    forged(header, {**arrays, name: bounds}, path)
+    np.testing.assert_array_equal(samewise.load(path).variance_, bounds)
+    assert {*bounds.ravel()} == {0.0, 1.0}
+
+
 def test_a_width_that_is_only_claimed_costs_nothing(path):
     header, payload = saved(KernelPOLA("linear").fit(pairs(change=thinned)), path)
     params = put(header["params"], ("learned", "n_features_in_"), 2**53)
