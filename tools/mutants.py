@@ -10,10 +10,11 @@ each process. At first all tests run there once, to see which of them reach whic
 long they take; after that, only those of files of tests that have changed, until a file of the
 package changes. Tests that fail then are left out.
 
-A change counts as noticed if a test fails, if they take far longer than they should, or if nothing
-runs at all. Not all tests that reach a statement are run where there are very many: those that are
-short and of different functions come first, up to `BUDGET` seconds. So what is printed as not
-noticed might be noticed by a test that was not run; never the other way round.
+A change counts as noticed if a test fails, if the tests take far longer than they should, or if
+nothing runs at all. Before, those for the first change of each folder run without it, and must
+pass. Not all tests that reach a statement are run where there are very many: short ones and those
+of different functions come first, up to `BUDGET` seconds. So what is printed as not noticed might
+be noticed by a test that was not run.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
 from queue import Queue
@@ -212,21 +213,24 @@ class Copy:
             finally:
                 _end(process)
 
-    def notices(self, trial: Trial, tests: Sequence[str], expected: float) -> bool:
-        """Whether one of the tests fails with that change."""
-        path = self.package / trial.file
-        before, times = path.read_bytes(), path.stat()
+    def fails(self, tests: Sequence[str], expected: float) -> bool:
+        """Whether one of the tests fails, or they take far too long."""
         chosen = self.root.with_suffix(".json")
         chosen.write_text(json.dumps(tests), encoding="utf-8")
+        files = sorted({test.split("::")[0] for test in tests})
+        limit = START + PATIENCE * expected
+        return self.run("-x", *files, timeout=limit, MUTANTS_RUN=str(chosen)) != 0
+
+    @contextmanager
+    def changed(self, trial: Trial) -> Iterator[None]:
+        """With that change inside."""
+        path = self.package / trial.file
+        before = path.read_bytes()
         path.write_text(trial.mutation.source(), encoding="utf-8")
         try:
-            files = sorted({test.split("::")[0] for test in tests})
-            limit = START + PATIENCE * expected
-            code = self.run("-x", *files, timeout=limit, MUTANTS_RUN=str(chosen))
+            yield
         finally:
             path.write_bytes(before)
-            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        return code != 0
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -324,18 +328,22 @@ def try_all(
             _copied(to / "0", to / str(k))
         free.put(Copy(to / str(k), package))
 
-    def tried(trial: Trial) -> tuple[bool, str]:
+    def tried(trial: Trial, change: bool = True) -> tuple[bool, str]:
         tests = known.tests(trial.file, trial.mutation)
         if not tests:
             return False, "no test reaches it"
         copy = free.get()
         try:
-            noticed = copy.notices(trial, tests, known.expected(tests))
+            with copy.changed(trial) if change else nullcontext():
+                noticed = copy.fails(tests, known.expected(tests))
         finally:
             free.put(copy)
         return noticed, f"{len(tests)} tests pass"
 
+    firsts = {trial.folder: trial for trial in reversed(left)}.values()
     with ThreadPoolExecutor(jobs) as pool:
+        if any(failed for failed, _ in pool.map(partial(tried, change=False), firsts)):
+            raise RuntimeError(f"Tests fail without any change; {to}/*/log has their output.")
         for trial, (noticed, why_not) in zip(left, pool.map(tried, left), strict=True):
             if noticed:
                 found.noticed.append(trial)

@@ -18,25 +18,15 @@ def clipped(x, low=0):
         return low
     return x
 
-def counted(n):
-    steps = 0
-    while n > 0:
-        n -= 1
-        steps += 1
-    return steps
-
 def unused(x):
     return -x
 '''
 TESTS = """
-from toy.area.sums import clipped, counted
+from toy.area.sums import clipped
 
 def test_clipped():
     assert clipped(-1) == 0
     assert clipped(0.5) == 0.5
-
-def test_counted():
-    assert counted(3) == 3
 
 def test_that_fails_anyway():
     assert False
@@ -135,10 +125,8 @@ def drawn(toy, *lines):
     )
 
 
-def test_which_are_noticed(toy, monkeypatch, capsys):
-    monkeypatch.setattr(mutants, "START", 3.0)  # Without `n -= 1` it never ends.
-    trials = drawn(toy, "def clipped(x, low=0):", "if x < low:", "n -= 1", "return -x")
-    trials = [trial for trial in trials if trial.mutation.change != "1 → 0"]
+def test_which_are_noticed(toy, capsys):
+    trials = drawn(toy, "def clipped(x, low=0):", "if x < low:", "return -x")
     entry = mutants.Explained(
         "area/sums.py", "if x < low:", "The same on the border.", "x < low → x <= low"
     )
@@ -146,8 +134,6 @@ def test_which_are_noticed(toy, monkeypatch, capsys):
     assert [trial.mutation.change for trial in found.noticed] == [
         "0 → 1",
         "if x < low: → if not x < low:",
-        "1 → 2",
-        "n -= 1 → pass",
     ]
     assert [(trial.mutation.change, why) for trial, why in found.survived] == [
         ("-x → x", "no test reaches it"),
@@ -155,13 +141,31 @@ def test_which_are_noticed(toy, monkeypatch, capsys):
     ]
     assert [trial.mutation.change for trial, _ in found.explained] == ["x < low → x <= low"]
     said = mutants.table(found)
-    assert "area               4 / 6       67%            1" in said
-    assert "area/sums.py:18: -x → x (no test reaches it)\n    return -x" in said
+    assert "area               2 / 4       50%            1" in said
+    assert "area/sums.py:11: -x → x (no test reaches it)\n    return -x" in said
     assert "x < low → x <= low (The same on the border.)" in said
     assert "noticed  area/sums.py:4: 0 → 1" in capsys.readouterr().err
     # The files are as they were.
     assert (toy / "src/toy/area/sums.py").read_text(encoding="utf-8") == SOURCE
     assert (toy / "build/mutants/0/src/toy/area/sums.py").read_text(encoding="utf-8") == SOURCE
+
+
+def test_what_does_not_end_is_ended(toy):
+    (toy / "tests/test_sums.py").write_text("while True: pass", encoding="utf-8")
+    assert mutants.Copy(toy, "src/toy").run("tests", timeout=2.0) == -1
+
+
+def test_tests_that_fail_when_run_alone_are_no_measure(toy):
+    """What passes after another test only would count as noticing every change."""
+    (toy / "tests/test_order.py").write_text(
+        "from toy.area import sums\n\n"
+        "def test_first():\n    sums.ready = True\n\n"
+        "def test_second():\n    assert sums.unused(1) == -1 and sums.ready\n",
+        encoding="utf-8",
+    )
+    (trial, _) = drawn(toy, "return -x")
+    with pytest.raises(RuntimeError, match="Tests fail without any change"):
+        mutants.try_all(toy, "src/toy", [trial], [])
 
 
 def test_a_new_test_is_run_without_running_all_again(toy):
