@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import resource
-import time
-from pathlib import Path
-
-import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.hostile import outcomes
@@ -19,7 +13,10 @@ settings.register_profile(
     derandomize=True,
     max_examples=12,
     suppress_health_check=list(HealthCheck),
+    report_multiple_bugs=False,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )
-settings.register_profile("fuzz", settings.get_profile("hostile"), derandomize=False, max_examples=60)
+settings.register_profile(
+    "fuzz", settings.get_profile("hostile"), derandomize=False, max_examples=60
+)
 settings.load_profile("fuzz" if outcomes.FUZZ else "hostile")

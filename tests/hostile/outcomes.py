@@ -1,4 +1,4 @@
-"""How a call may end: with a finite result, or with a refusal that is a sentence. All else is a defect."""
+"""How a call may end: with a finite result, or refused with a sentence. All else is a defect."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def attempt(call, *shown):
 
 
 def _warned(message, category, *where):
-    """A warning is a defect, unless it is said on purpose, or what scikit-learn does sets it off."""
+    """A warning is a defect, unless it is given on purpose, or set off within scikit-learn."""
     if issubclass(category, EXPECTED):
         return
     frame = sys._getframe(1)
@@ -102,7 +102,11 @@ def bits(value):
     if sp.issparse(value):
         return tuple(bits(value.__dict__[part]) for part in ("data", "indices", "indptr"))
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, repr(value) if value.dtype.hasobject else value.tobytes()
+        return (
+            value.dtype.str,
+            value.shape,
+            repr(value) if value.dtype.hasobject else value.tobytes(),
+        )
     if isinstance(value, list | tuple):
         return tuple(map(bits, value))
     if isinstance(value, np.random.RandomState):

@@ -1,7 +1,7 @@
 """What hostile users hand in: rows, labels, supervision, parameters, texts.
 
-Small recipes are drawn (a kind, a size, a seed, a few touches), not single numbers: they cost little
-and shrink to something that can be read.
+Small recipes are drawn (a kind, a size, a seed, a few touches), not single numbers: they cost
+little and shrink to something that can be read.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from sklearn.utils import _param_validation as validation
 from samewise import LDA, Mahalanobis, Pairs, Triplets
 
 seeds = st.integers(0, 999)
+sizes = st.integers(1, 12)
+features = st.integers(1, 4)
+up_to_five = st.integers(1, 5)
 
 # Rows
 
@@ -30,8 +33,12 @@ KINDS = {
     "constant column": lambda rng, n, d: rng.normal(size=(n, d)) * (np.arange(d) > 0) + 3.0,
     "zeros": lambda rng, n, d: np.zeros((n, d)),
     "far away": lambda rng, n, d: rng.normal(size=(n, d)) + 1e9,
-    "scales of columns": lambda rng, n, d: rng.normal(size=(n, d)) * 10.0 ** rng.integers(-99, 99, d),
-    "scales of rows": lambda rng, n, d: rng.normal(size=(n, d)) * 10.0 ** rng.integers(-99, 9, (n, 1)),
+    "scales of columns": lambda rng, n, d: (
+        rng.normal(size=(n, d)) * 10.0 ** rng.integers(-99, 99, d)
+    ),
+    "scales of rows": lambda rng, n, d: (
+        rng.normal(size=(n, d)) * 10.0 ** rng.integers(-99, 9, (n, 1))
+    ),
     "subnormal": lambda rng, n, d: rng.normal(size=(n, d)) * 1e-310,
     "small": lambda rng, n, d: rng.normal(size=(n, d)) * 1e-160,
     "large": lambda rng, n, d: rng.normal(size=(n, d)) * 1e60,
@@ -69,8 +76,6 @@ LAYOUTS = {
     "CSR unsorted": _unsorted,
     "CSC": sp.csc_array,
 }
-sizes = st.integers(1, 12)
-features = st.integers(1, 4)
 
 
 @st.composite
@@ -136,7 +141,7 @@ USUAL = ("numbers", "negative", "booleans", "texts", "objects", "list")
 
 
 @st.composite
-def labels(draw, n, kinds=tuple(NAMES), n_classes=st.integers(1, 5)):
+def labels(draw, n, kinds=tuple(NAMES), n_classes=up_to_five):
     """A label for each of n rows, of up to five classes."""
     codes = np.random.default_rng(draw(seeds)).integers(0, draw(n_classes), n)
     return NAMES[draw(st.sampled_from(kinds))](codes)
@@ -149,7 +154,7 @@ def weights(draw, n):
     if kind == "none":
         return None
     w = np.random.default_rng(draw(seeds)).integers(0, 3, n).astype(float)
-    return w * {"some zero": 1, "zero": 0, "huge": 1e308, "negative": -1, "nan": np.nan}[kind]
+    return w * {"some zero": 1, "zero": 0, "huge": 8e307, "negative": -1, "nan": np.nan}[kind]
 
 
 class Given(NamedTuple):
@@ -251,7 +256,9 @@ def parameters(draw, cls, most=2, legal=False):
     given = {name: LDA() for name, each in known.items() if each.default is each.empty}
     given |= {name: value for name, value in CHEAP.items() if name in known}
     allowed = {k: v for k, v in cls._parameter_constraints.items() if k in known}
-    for name in draw(st.lists(st.sampled_from(sorted(allowed) or [""]), max_size=most, unique=True)):
+    for name in draw(
+        st.lists(st.sampled_from(sorted(allowed) or [""]), max_size=most, unique=True)
+    ):
         if not name:
             continue
         choice = [value for each in allowed[name] for value in _legal(name, each)]
@@ -264,6 +271,20 @@ def parameters(draw, cls, most=2, legal=False):
 # Texts
 
 words = st.sampled_from(
-    ["cocoa", "gold", "the", "x", "É", "ß", "\u0130", "\ufeff", "\u202e", "\0", "\ud800", "👩‍👩‍👧", "[/b]"]
+    [
+        "cocoa",
+        "gold",
+        "the",
+        "x",
+        "É",
+        "ß",
+        "\u0130",
+        "\ufeff",
+        "\u202e",
+        "\0",
+        "\ud800",
+        "👩‍👩‍👧",
+        "[/b]",
+    ]
 )
 texts = st.lists(words | st.text(max_size=8), max_size=8).map(" ".join)

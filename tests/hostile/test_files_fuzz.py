@@ -1,0 +1,165 @@
+"""Damaged and forged files: refused with a sentence, or an object that can be used as any other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from samewise import Form, load
+from samewise.exceptions import FileFormatError
+from samewise.filtering.document_filter import Filter
+from tests.hostile.outcomes import Refusal, attempt, check_finite
+
+FILES = sorted(Path(__file__).parents[1].glob("files/format_*/*.samewise"))
+MAGIC = len(b"samewise\x1a\n")
+MOST = 64 * 2**20
+"""Bytes that may be allocated for a file of some kilobytes."""
+
+every_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+def check_load(content, folder, *shown):
+    """Load bytes: a FileFormatError or an object, in bounded memory; the object, or None."""
+    path = folder / "file"
+    path.write_bytes(content)
+    tracemalloc.start()
+    outcome = attempt(lambda: load(path), *shown)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < MOST, f"{peak} bytes for a file of {len(content)}"
+    if isinstance(outcome, Refusal):
+        assert isinstance(outcome.error, FileFormatError)
+        return None
+    return outcome
+
+
+def check_use(loaded, folder, *shown):
+    """What loads can be used, saved again, and go on learning."""
+    X, y = np.arange(18.0).reshape(6, 3) % 5, np.arange(6) % 2
+    loaded.save(folder / "again")
+    calls = []
+    if isinstance(loaded, Filter):
+        calls.append(lambda: len(loaded.observe_many(["cocoa beans", "gold", ""])))
+    form = loaded if isinstance(loaded, Form) else getattr(loaded, "metric_", None)
+    if form is not None:
+        calls.append(lambda: form.bind(X, y).closeness(X))
+    for name, arguments in {"partial_fit": (X, y), "transform": (X,), "score": (X, y)}.items():
+        if hasattr(loaded, name):
+            call = getattr(loaded, name)
+            calls.append(lambda call=call, arguments=arguments: call(*arguments))
+    for call in calls:
+        outcome = attempt(call, *shown)
+        if isinstance(outcome, np.ndarray | float):
+            check_finite(outcome)
+
+
+@every_file
+@given(data=st.data())
+def test_damage(path, data, tmp_path):
+    content = bytearray(path.read_bytes())
+    at = st.integers(0, len(content) - 1)
+    kind = data.draw(st.sampled_from(["bits", "cut", "splice", "grow", "other"]))
+    if kind == "bits":
+        for i in data.draw(st.lists(at, min_size=1, max_size=4)):
+            content[i] ^= 1 << data.draw(st.integers(0, 7))
+    elif kind == "cut":
+        del content[data.draw(at) :]
+    elif kind == "splice":
+        i, j, n = data.draw(at), data.draw(at), data.draw(st.integers(1, 64))
+        content[i : i + n] = content[j : j + n]
+    elif kind == "grow":
+        content += data.draw(st.binary(min_size=1, max_size=9))
+    else:
+        content[MAGIC:] = data.draw(st.sampled_from(FILES)).read_bytes()[MAGIC:]
+    loaded = check_load(bytes(content), tmp_path, path.stem, kind)
+    if loaded is not None:
+        check_use(loaded, tmp_path, path.stem, kind)
+    if kind != "other" and bytes(content) != path.read_bytes():
+        assert loaded is None, "damage was not noticed"
+
+
+NUMBERS = (0, -1, 1, 2, 2**31, 2**53, 2**64, -(2**63), 1e308, 1e-308, 0.5)
+NAMES = ("", "x", "LDA", "Form", "TopicFilter", "os.system", "\0")
+ODD = st.sampled_from([None, True, False, *NUMBERS, *NAMES, [], {}, [1], {"x": 1}, ["suffix", 2]])
+
+
+def parts(value, path=()):
+    """Every place in a JSON value."""
+    yield path
+    for key in (
+        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    ):
+        yield from parts(value[key], (*path, key))
+
+
+def put(value, path, new):
+    """The value with something else at that place."""
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = put(value[path[0]], path[1:], new)
+    return copy
+
+
+def opened(path):
+    """The header and the arrays' bytes of a file."""
+    content = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", content, MAGIC)
+    start = MAGIC + 8 + 32
+    return json.loads(content[start : start + length]), bytearray(content[start + length :])
+
+
+def sealed(header, payload):
+    """A file of them with the right checksums: what a forger would write."""
+    if isinstance(header, dict):
+        forged = {
+            "payload_bytes": len(payload),
+            "payload_sha256": hashlib.sha256(payload).hexdigest(),
+        }
+        header = header | forged
+    text = json.dumps(header).encode()
+    prefix = struct.pack("<Q", len(text)) + hashlib.sha256(text).digest()
+    return FILES[0].read_bytes()[:MAGIC] + prefix + text + bytes(payload)
+
+
+@every_file
+@given(data=st.data())
+def test_forged_values(path, data, tmp_path):
+    header, payload = opened(path)
+    for _ in range(data.draw(st.integers(1, 2))):
+        place = data.draw(st.sampled_from(sorted(parts(header), key=repr)))
+        header = put(header, place, data.draw(ODD))
+        if not isinstance(header, dict):
+            break
+    loaded = check_load(sealed(header, payload), tmp_path, path.stem, header)
+    if loaded is not None:
+        check_use(loaded, tmp_path, path.stem, header)
+
+
+@every_file
+@given(data=st.data())
+def test_forged_arrays(path, data, tmp_path):
+    header, payload = opened(path)
+    arrays = [each for each in header["arrays"] if np.prod(each["shape"])]
+    for each in data.draw(st.lists(st.sampled_from(arrays or [None]), min_size=1, max_size=2)):
+        if each is None:
+            continue
+        dtype = np.dtype(each["dtype"])
+        odd = (0, 1, -1, 1e-310, 1e308, np.nan) if dtype.kind == "f" else (0, 1, -1, 10**6, 2**62)
+        i = data.draw(st.integers(0, int(np.prod(each["shape"])) - 1))
+        value = data.draw(st.sampled_from(odd))
+        with np.errstate(over="ignore"):
+            new = np.asarray(value).astype(dtype, casting="unsafe").tobytes()
+        start = each["offset"] + i * dtype.itemsize
+        payload[start : start + dtype.itemsize] = new
+    loaded = check_load(sealed(header, payload), tmp_path, path.stem, i if arrays else None)
+    if loaded is not None:
+        check_use(loaded, tmp_path, path.stem)
