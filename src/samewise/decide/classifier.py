@@ -171,7 +171,7 @@ class KNNClassifier(MetricClassifier):
             c = int(sizes.argmin())
             raise InvalidInputError(
                 f"n_neighbors={self.n_neighbors} is more than the class "
-                f"{self.classes_[c].item()!r} has members ({sizes[c]}); rule='sknn' needs that "
+                f"{self.classes_.tolist()[c]!r} has members ({sizes[c]}); rule='sknn' needs that "
                 "many in every class. Choose a smaller n_neighbors."
             )
 

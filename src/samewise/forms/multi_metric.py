@@ -316,7 +316,7 @@ def _numbers(labels: NDArray[Any], classes: NDArray[Any], n_items: int) -> Indic
     strange = found[known[places] != found]
     if len(strange):
         raise InvalidInputError(
-            f"The class {strange[0].item()!r} is not one of the {len(known)} classes that this "
+            f"The class {strange.tolist()[0]!r} is not one of the {len(known)} classes that this "
             "MultiMetric has a map for; leave its items out, or learn with it."
         )
     return order[places][numbers]

@@ -465,7 +465,7 @@ def _chosen(rows: Any, name: str) -> Any:
         rows = np.asarray(rows)
         if rows.ndim != 1:
             raise InvalidInputError(f"Choose {name} by a slice, a mask or an array of numbers.")
-        if not rows.size and rows.dtype != bool:
+        if not rows.size:
             # An empty list is an array of floats.
             rows = rows.astype(np.intp)
     return rows
