@@ -85,6 +85,10 @@ bench: $(INSTALLED)
 torture: $(INSTALLED)
 	$(BIN)/python -m torture
 
+# Hostile input, for MINUTES and from SEED; what fails ends it with an error and a small input.
+fuzz: $(INSTALLED)
+	$(BIN)/python -m tests.hostile.fuzz --minutes $(or $(MINUTES),15) --seed $(or $(SEED),0)
+
 experiments: $(INSTALLED)
 	$(BIN)/python -m experiments pola_mnist --jobs 2
 	$(BIN)/python -m experiments pa_study --jobs 2
@@ -118,7 +122,7 @@ endef
 export TRY
 
 clean:
-	rm -rf .venv build report.html .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv build report.html .coverage .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \

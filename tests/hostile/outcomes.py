@@ -24,6 +24,7 @@ FUZZ = os.environ.get("SAMEWISE_FUZZ")
 """The folder in which a long run keeps its notes."""
 HANG = 120
 """Seconds after which a call of a long run counts as hanging."""
+_hanging = open(Path(FUZZ, "hanging"), "w") if FUZZ else None
 
 OURS, THEIRS = (str(Path(package.__file__).parent) for package in (samewise, sklearn))
 EXPECTED = (SamewiseWarning, ConvergenceWarning, DataConversionWarning)
@@ -43,7 +44,7 @@ def attempt(call, *shown):
     name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" (")[0]
     if FUZZ:
         Path(FUZZ, "last").write_text(f"{name}\n{shown!r}", errors="backslashreplace")
-        faulthandler.dump_traceback_later(HANG, exit=True)
+        faulthandler.dump_traceback_later(HANG, exit=True, file=_hanging)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _warned

@@ -72,7 +72,7 @@ class Learner(Storable, BaseEstimator, storable=False):
     # What goes in
 
     def _validate_params(self) -> None:
-        """What scikit-learn checks; and arrays must hold numbers, which "array-like" leaves open."""
+        """What scikit-learn checks; and arrays hold numbers, which "array-like" leaves open."""
         super()._validate_params()
         for name, value in self.get_params(deep=False).items():
             listed = isinstance(value, list | tuple | np.ndarray)
