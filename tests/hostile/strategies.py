@@ -263,7 +263,7 @@ def parameters(draw, cls, most=2, legal=False):
             continue
         choice = [value for each in allowed[name] for value in _legal(name, each)]
         if not legal:
-            choice += [object, "", -1, np.nan]
+            choice += [object(), "", -1, np.nan]
         given[name] = draw(st.sampled_from(choice))
     return given
 

@@ -48,9 +48,10 @@ def check_use(loaded, folder, *shown):
     calls = []
     if isinstance(loaded, Filter):
         calls.append(lambda: len(loaded.observe_many(["cocoa beans", "gold", ""])))
-    form = loaded if isinstance(loaded, Form) else getattr(loaded, "metric_", None)
-    if form is not None:
-        calls.append(lambda: form.bind(X, y).closeness(X))
+    if isinstance(loaded, Form):
+        calls.append(lambda: loaded.bind(X, y).closeness(X))
+    elif hasattr(type(loaded), "fit") and not isinstance(loaded, Filter):
+        calls.append(lambda: loaded.metric_.bind(X, y).closeness(X))
     for name, arguments in {"partial_fit": (X, y), "transform": (X,), "score": (X, y)}.items():
         if hasattr(loaded, name):
             call = getattr(loaded, name)

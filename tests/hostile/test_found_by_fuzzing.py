@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import samewise
-from samewise import KNNClassifier, MultiMetric, Pairs, PerClassClassifier, Verifier
+from samewise import (
+    GeneralizedCosine,
+    KNNClassifier,
+    Mahalanobis,
+    MultiMetric,
+    Pairs,
+    PerClassClassifier,
+    Verifier,
+)
 from samewise.catalog import LEARNERS
 from samewise.exceptions import InvalidInputError
 
 X, y = np.arange(8.0).reshape(4, 2) ** 2, np.array([0, 0, 1, 1])
 
 
-def test_nothing_is_chosen_by_an_empty_list():
+def test_parts_are_chosen_by_whole_numbers():
     pairs = Pairs(X, [0, 1], [1, 2], [1, -1])
     assert len(pairs[[]]) == len(pairs[[]].differences()) == 0
+    with pytest.raises(InvalidInputError, match="a mask or an array of whole numbers"):
+        pairs[[0.5]]
 
 
 @pytest.mark.parametrize(
@@ -44,9 +55,9 @@ def test_a_class_whose_label_is_a_python_object_is_named():
 
 
 ARRAYS = [
-    (name, parameter)
-    for name in (entry.name for entry in LEARNERS)
-    for parameter, allowed in getattr(samewise, name)._parameter_constraints.items()
+    (entry.name, parameter)
+    for entry in LEARNERS
+    for parameter, allowed in getattr(samewise, entry.name)._parameter_constraints.items()
     if "array-like" in allowed
 ]
 
@@ -55,6 +66,33 @@ ARRAYS = [
 @pytest.mark.parametrize("value", [["x"], [[1.0], [1.0, 2.0]]], ids=repr)
 def test_arrays_of_parameters_hold_numbers(name, parameter, value):
     learner = getattr(samewise, name)(**{parameter: value})
-    said = f"The '{parameter}' parameter of {name} must be a rectangular array of numbers, but"
-    with pytest.raises(InvalidInputError, match=said):
+    if "validation_fraction" in learner.get_params():
+        learner.set_params(validation_fraction=None)
+    with pytest.raises(InvalidInputError, match=rf"({parameter}|rectangular array).*\.$"):
         learner.fit(X, y)
+
+
+@pytest.mark.parametrize("form", [Mahalanobis, GeneralizedCosine])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_matrix_whose_eigenvalues_overflow(form, dtype):
+    matrix = np.full((2, 2), 0.9 * np.finfo(dtype).max, dtype=dtype)
+    with pytest.raises(InvalidInputError, match="with which its eigenvalues overflow float"):
+        form(matrix)
+
+
+@pytest.mark.parametrize("name", ["ITML", "MMC"])
+def test_a_refused_fit_takes_no_random_numbers(name):
+    random = np.random.RandomState(0)
+    learner = getattr(samewise, name)(random_state=random)
+    with pytest.raises(ValueError):
+        # No two rows differ, which is seen after the pairs are drawn.
+        learner.fit(np.zeros((8, 1)), [0, 1] * 4)
+    np.testing.assert_array_equal(random.get_state()[1], np.random.RandomState(0).get_state()[1])
+    assert random.get_state()[2] == np.random.RandomState(0).get_state()[2]
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array])
+def test_a_diagonal_of_rbs_from_any_sparse_kind(kind):
+    dense = samewise.RBS(structure="diagonal", n_neighbors=1).fit(X, y).metric_
+    learned = samewise.RBS(structure="diagonal", n_neighbors=1).fit(kind(X), y).metric_
+    np.testing.assert_allclose(learned.matrix, dense.matrix, rtol=1e-12)

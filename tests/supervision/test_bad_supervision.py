@@ -170,7 +170,7 @@ def test_weights_of_examples(draw):
 
 @pytest.mark.parametrize("make, what", [(pairs, "pairs"), (triplets, "triplets")])
 def test_choosing_one_is_refused(make, what):
-    said = f"Choose {what} by a slice, a mask or an array of numbers."
+    said = f"Choose {what} by a slice, a mask or an array of whole numbers."
     refused(said, lambda: make()[0])
     refused(said, lambda: make()[[[0]]])
     refused("out of bounds", lambda: make()[[2]], IndexError)

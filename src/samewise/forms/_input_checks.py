@@ -135,7 +135,13 @@ def check_psd(matrix: Any, owner: str) -> tuple[Array, Array, Array]:
     """Read-only matrix, components and eigenvalues of a positive semi-definite matrix."""
     M = check_matrix(matrix, "matrix", owner)
     check_square(M, owner)
-    gap, size = np.abs(M - M.T).max(), np.abs(M).max()
+    size = np.abs(M).max()
+    if size > np.finfo(M.dtype).max / (4 * len(M)):
+        raise InvalidInputError(
+            f"The matrix of {owner} holds values up to {size:.3g}, with which its eigenvalues "
+            f"overflow {M.dtype}; scale it down."
+        )
+    gap = np.abs(M - M.T).max()
     if gap > _SYMMETRY[M.dtype] * size:
         raise NotPSDError(
             f"The matrix of {owner} must be symmetric, but entries across its diagonal differ by "

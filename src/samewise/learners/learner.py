@@ -71,21 +71,6 @@ class Learner(Storable, BaseEstimator, storable=False):
 
     # What goes in
 
-    def _validate_params(self) -> None:
-        """What scikit-learn checks; and arrays hold numbers, which "array-like" leaves open."""
-        super()._validate_params()
-        for name, value in self.get_params(deep=False).items():
-            listed = isinstance(value, list | tuple | np.ndarray)
-            if not listed or "array-like" not in self._parameter_constraints[name]:
-                continue
-            try:
-                np.asarray(value, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise InvalidInputError(
-                    f"The {name!r} parameter of {type(self).__name__} must be a rectangular array "
-                    f"of numbers, but {str(error).rstrip('.')}."
-                ) from error
-
     def _examples(self, X: Any, y: Any, reset: bool = True) -> tuple[Matrix, NDArray[Any]]:
         """Labeled examples, checked as scikit-learn does."""
         return validate_data(self, X, y, reset=reset, ensure_min_samples=2, **ROWS)

@@ -463,11 +463,13 @@ def _chosen(rows: Any, name: str) -> Any:
         rows = rows[0]
     if not isinstance(rows, slice):
         rows = np.asarray(rows)
-        if rows.ndim != 1:
-            raise InvalidInputError(f"Choose {name} by a slice, a mask or an array of numbers.")
         if not rows.size:
             # An empty list is an array of floats.
             rows = rows.astype(np.intp)
+        if rows.ndim != 1 or rows.dtype.kind not in "biu":
+            raise InvalidInputError(
+                f"Choose {name} by a slice, a mask or an array of whole numbers."
+            )
     return rows
 
 

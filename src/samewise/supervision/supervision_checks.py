@@ -138,6 +138,17 @@ def checked_weights(
     return read_only(weights)
 
 
+def parameter_array(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
+    """A parameter as an array: what scikit-learn calls array-like may be ragged, or no numbers."""
+    try:
+        return np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"The {name!r} parameter must be a rectangular array of numbers, but "
+            f"{str(error).rstrip('.')}."
+        ) from error
+
+
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A read-only view of the array."""
     view = array.view()

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from samewise._typing import Indices
 from samewise.exceptions import InvalidInputError
+from samewise.supervision.supervision_checks import parameter_array
 
 
 def checked_targets(targets: ArrayLike, labels: Indices) -> Indices:
@@ -32,7 +33,7 @@ def checked_targets(targets: ArrayLike, labels: Indices) -> Indices:
            [ 0],
            [-1]])
     """
-    T, n = np.asarray(targets), len(labels)
+    T, n = parameter_array(targets, "targets"), len(labels)
     if T.ndim != 2 or T.shape[0] != n or T.shape[1] == 0 or T.dtype.kind not in "iu":
         raise InvalidInputError(
             f"targets must be row numbers, an integer array of shape ({n}, n_targets). Got "

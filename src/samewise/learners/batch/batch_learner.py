@@ -21,6 +21,7 @@ from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.run_log import Callback, RunLog
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_pairs, is_labeled
+from samewise.supervision.supervision_checks import parameter_array
 
 SINGULAR = 1e-10
 """A variance below this part of the mean is none."""
@@ -144,7 +145,7 @@ def given_map(
     L: ArrayLike, n_components: int | None, n_features: int, name: str
 ) -> NDArray[np.float64]:
     """A map to start from, of the right shape."""
-    L = np.array(L, dtype=np.float64)
+    L = parameter_array(L, "init", np.float64).copy()
     rows = n_components or (L.shape[0] if L.ndim == 2 else n_features)
     if L.shape != (rows, n_features) or not np.isfinite(L).all():
         raise InvalidInputError(

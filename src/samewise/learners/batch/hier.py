@@ -21,6 +21,7 @@ from samewise.learners.attributes import Attribute, Count, FormOf, Labels
 from samewise.learners.batch.batch_learner import FromLabels
 from samewise.learners.class_checks import numbered
 from samewise.learners.constraints import POSITIVE
+from samewise.supervision.supervision_checks import parameter_array
 
 
 @dataclass(eq=False, repr=False)
@@ -193,7 +194,7 @@ def class_similarity(hierarchy: Any, classes: NDArray[Any]) -> NDArray[np.float6
 
 
 def _given_similarity(matrix: Any, n: int) -> NDArray[np.float64]:
-    S = np.array(matrix, dtype=np.float64)
+    S = parameter_array(matrix, "hierarchy", np.float64).copy()
     if S.shape != (n, n) or not np.isfinite(S).all():
         raise InvalidInputError(
             f"A hierarchy given as a matrix must be finite, of shape ({n}, {n}): a similarity for "

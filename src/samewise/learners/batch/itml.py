@@ -29,6 +29,7 @@ from samewise.learners.dense_rows import dense_rows
 from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
 from samewise.supervision.sampling import row_keys
+from samewise.supervision.supervision_checks import parameter_array
 
 Vector = NDArray[np.float64]
 
@@ -345,7 +346,7 @@ def definite(given: Any, d: int, name: str) -> Vector:
     if isinstance(given, str):
         return np.eye(d)
     try:
-        form = given if isinstance(given, Mahalanobis) else Mahalanobis(np.asarray(given))
+        form = given if isinstance(given, Mahalanobis) else Mahalanobis(given)
     except InvalidInputError as error:
         raise type(error)(f"The '{name}' parameter is not a metric. {error}") from error
     A = form.matrix.astype(np.float64)
@@ -367,7 +368,7 @@ def definite(given: Any, d: int, name: str) -> Vector:
 def chosen_bounds(given: Any, pairs: Pairs, A: Vector) -> tuple[float, float]:
     """(u, l): those given, or percentiles of the squared distances between rows of the pairs."""
     if given is not None:
-        bounds = np.asarray(given, dtype=np.float64)
+        bounds = parameter_array(given, "bounds", np.float64)
         if bounds.shape != (2,) or not 0 < bounds[0] <= bounds[1] < np.inf:
             raise InvalidInputError(
                 "bounds must be two finite numbers (u, l), 0 < u ≤ l, on squared distances. Got "

@@ -132,4 +132,6 @@ class RBS(ContrastLearner):
         X, V, _ = contrasts
         if self.structure == "full":
             return dense(X.T @ V)
-        return np.asarray((X * V if isinstance(X, np.ndarray) else X.multiply(V)).sum(axis=0))
+        products = X * V if isinstance(X, np.ndarray) else X.multiply(V)
+        # The sums of a csr_matrix are a matrix of one row.
+        return np.asarray(products.sum(axis=0)).ravel()

@@ -26,6 +26,7 @@ from samewise.learners.dense_rows import check_scale, typed
 from samewise.learners.learner import MapLearner
 from samewise.learners.neighbors.similarity_learner import ConditionalMap, nearest_psd, similarity
 from samewise.search.hits import hits_and_misses
+from samewise.supervision.supervision_checks import parameter_array
 
 _BLOCK_BYTES = 8 * 2**20
 Matrix64 = NDArray[np.float64]
@@ -205,7 +206,7 @@ class Relief(ConditionalMap, MapLearner):
         chosen = np.zeros(d, dtype=bool)
         if isinstance(self.discrete, str):
             return chosen
-        given = np.asarray(self.discrete)
+        given = parameter_array(self.discrete, "discrete")
         right = given.shape == (d,) if given.dtype == bool else given.dtype.kind in "iu"
         if given.size and not (
             right

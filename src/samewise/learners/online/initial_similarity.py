@@ -39,7 +39,7 @@ def initial(init: Any, m: int, n: int, bases: Bases | None) -> Array:
             both: Array = A[:shared].T @ B[:shared]
             return both if init == "identity" else np.zeros_like(both)
         return np.zeros((m, n)) if init == "zero" else np.eye(m, n)
-    W = Bilinear(np.asarray(init)).matrix
+    W = Bilinear(init).matrix
     if W.shape != (m, n):
         raise InvalidInputError(
             f"init has shape {W.shape}, but queries have {m} and items {n} features; give a matrix "

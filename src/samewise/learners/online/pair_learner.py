@@ -213,7 +213,7 @@ def initial_matrix(init: Any, d: int, dtype: Any) -> Array:
             )
         return np.zeros((d, d), dtype=dtype) if init == "zero" else np.eye(d, dtype=dtype)
     try:
-        form = init if isinstance(init, Mahalanobis) else Mahalanobis(np.asarray(init))
+        form = init if isinstance(init, Mahalanobis) else Mahalanobis(init)
     except InvalidInputError as error:
         raise type(error)(f"The 'init' parameter is not a metric. {error}") from error
     if form.n_features_in != d:

@@ -34,6 +34,7 @@ from samewise.learners.dense_rows import typed
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.run_log import RunLog
 from samewise.solvers.workers import Workers, workers
+from samewise.supervision.supervision_checks import parameter_array
 
 MOST_VALUES = 2**24
 """Values of all maps together, at most; the solver remembers about 25 times as many."""
@@ -285,7 +286,7 @@ class MultiMetricLMNN(Batch):
             learner = self.init if hasattr(self.init, "components_") else clone(self.init).fit(X, y)
             given, name = learner.components_, "components_ of init"
         else:
-            given, name = np.asarray(self.init, dtype=np.float64), "init"
+            given, name = parameter_array(self.init, "init", np.float64), "init"
         if np.ndim(given) != 3:
             L = given_map(given, self.n_components, d, name)
             return np.repeat(L[None], c, axis=0)
