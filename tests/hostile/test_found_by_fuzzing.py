@@ -96,3 +96,9 @@ def test_a_diagonal_of_rbs_from_any_sparse_kind(kind):
     dense = samewise.RBS(structure="diagonal", n_neighbors=1).fit(X, y).metric_
     learned = samewise.RBS(structure="diagonal", n_neighbors=1).fit(kind(X), y).metric_
     np.testing.assert_allclose(learned.matrix, dense.matrix, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ITML", "LEGO"])
+def test_pairs_that_all_weigh_nothing_have_no_bounds(name):
+    with pytest.raises(InvalidInputError, match=r"need pairs\. All have weight 0; give"):
+        getattr(samewise, name)().fit(Pairs(X, [0, 1], [1, 2], [1, -1], [0.0, 0.0]))

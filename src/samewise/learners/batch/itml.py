@@ -376,7 +376,10 @@ def chosen_bounds(given: Any, pairs: Pairs, A: Vector) -> tuple[float, float]:
             )
         return float(bounds[0]), float(bounds[1])
     counted = slice(None) if pairs.sample_weight is None else pairs.sample_weight > 0
-    X = pairs.X[np.union1d(pairs.left[counted], pairs.right[counted])]
+    members = np.union1d(pairs.left[counted], pairs.right[counted])
+    if not len(members):
+        raise InvalidInputError("Bounds on distances need pairs. All have weight 0; give others.")
+    X = pairs.X[members]
     # Different ones, the same however they are ordered.
     rows = np.unique(row_keys(X), return_index=True)[1]
     rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(np.intp)]
