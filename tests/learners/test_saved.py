@@ -644,6 +644,8 @@ def test_no_learner_passes_for_another(victim, path):
         ),
         ("OASIS", ("parameters", "C"), -1.0, "The 'C' parameter of OASIS must be"),
         ("OASIS", ("learned", "margin_"), 0, "margin_ must be positive"),
+        ("OASIS", ("learned", "online", "mover", "cap"), -1.0, "a finite number, at least 0"),
+        ("OASIS", ("learned", "online", "mover", "relax"), True, "a finite number, at least 0"),
         ("OASIS", ("random", "pos"), 625, "pos must be an integer from 0 to 624"),
         ("DiagonalAROMA", ("learned", "online", "average", "kind"), "suffix", "'average' param"),
         (

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from samewise import GeneralizedCosine, Mahalanobis, NormalizedBilinear, Pairs, Triplets
 from samewise.exceptions import DegenerateInputError, SamewiseWarning
-from samewise.supervision.sampling import _triangle
+from samewise.supervision.sampling import _equal_rows, _triangle
 
 STRATEGIES = ["balanced", "random"]
 
@@ -413,6 +413,13 @@ def test_merged_examples_make_repeating_the_same_as_weighting(strategy, sparse, 
     order = rng.permutation(30)
     for one, two in zip(drawn(order, weights[order]), drawn(again, None), strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_are_compared_one_by_one(kind):
+    X = kind(np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 2.0]]))
+    equal = _equal_rows(X, np.array([0, 0, 2]), np.array([1, 2, 2]))
+    assert equal.tolist() == [True, False, True]
 
 
 def test_merging_tells_rows_and_classes_apart():
