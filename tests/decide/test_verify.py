@@ -131,7 +131,7 @@ def test_without_a_criterion_the_learner_decides():
         (lambda: Verifier(FORM, "accuracy").fit(), "calibrated on pairs; pass some"),
         (lambda: Verifier(FORM, "accuracy").fit(PAIRS[Y > 0]), "no dissimilar"),
         (lambda: Verifier(FORM, "accuracy").fit(PAIRS[Y < 0]), "no similar"),
-        (lambda: Verifier(FORM, "accuracy").fit(PAIRS, Y), "Pairs carry their own y"),
+        (lambda: Verifier(FORM, "accuracy").fit(PAIRS, -Y), "Pairs carry their own labels"),
         (lambda: Verifier(FORM, "accuracy").fit(np.ones((4, 2, 3))), "needs y"),
         (lambda: Verifier(FORM, "accuracy").fit(np.ones((4, 3)), Y[:4]), r"Got shape \(4, 3\)"),
         (lambda: Verifier(FORM, "accuracy").fit(np.ones((4, 3, 3)), Y[:4]), "n_pairs, 2, n_feat"),

@@ -122,7 +122,7 @@ def test_pairs_of_the_wrong_kind(learner, name, labeled, method):
     X, y = labeled
     refused(
         "Pairs carry their own labels and weights: call fit(pairs) without y and sample_weight",
-        lambda: learn(Pairs(X, [0], [1], [1]), [1]),
+        lambda: learn(Pairs(X, [0], [1], [1]), [-1]),
     )
     refused(
         "Pairs carry their own labels and weights",

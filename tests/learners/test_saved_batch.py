@@ -278,7 +278,7 @@ def test_a_file_that_is_cut_or_damaged_is_refused(victim, path):
 
 # Where another value is another learner, but no lie.
 FREE = {"loss_", "loss_std_", "anchor_loss_", "gap_", "objective_", "margin_", "n_active_"}
-FREE |= {"n_directions_", "b", "total", "age", "loss", "intercept"}
+FREE |= {"threshold_", "n_directions_", "b", "total", "age", "loss", "intercept"}
 
 
 @pytest.mark.parametrize(

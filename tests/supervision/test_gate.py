@@ -53,6 +53,7 @@ def test_pairs_pass_as_they_are():
     pairs = Pairs(X, [0], [1], [1])
     assert not is_labeled(pairs)
     assert through(pairs) is pairs
+    assert through(pairs, [1]) is pairs
 
 
 def test_labels_are_handed_to_the_draw():
@@ -70,7 +71,7 @@ def test_labels_are_handed_to_the_draw():
         (X.reshape(2, 2, 2), None, None, "^Learner requires y to be passed with an array of pairs"),
         (
             Pairs(X, [0], [1], [1]),
-            [1],
+            [-1],
             None,
             r"^Pairs carry their own labels and weights: call fit",
         ),

@@ -19,7 +19,7 @@ from samewise.forms import Form
 from samewise.kernels.pairwise import row_slices
 from samewise.scores.verification import Criterion, choose_threshold, roc, verification_error
 from samewise.supervision import Pairs
-from samewise.supervision.gate import as_members
+from samewise.supervision.gate import as_members, check_own_labels
 
 _BLOCK_BYTES = 64 * 2**20
 
@@ -32,8 +32,8 @@ class Verifier(BaseEstimator):
     ----------
     metric : Form or learner
         A learner that has no ``metric_`` yet is cloned and fitted on the pairs given to `fit`. A
-        learner that has one is used as it is; note that `sklearn.base.clone`, and so
-        cross-validation, passes on unfitted learners.
+        learner that has one is used as it is. `sklearn.base.clone`, and so cross-validation,
+        passes on unfitted learners; `sklearn.frozen.FrozenEstimator` keeps one fitted.
     criterion : {"accuracy", "balanced_accuracy", "f_beta", "far", "frr"} or None, default=None
         How the threshold is calibrated on the pairs given to `fit`. None takes the learner's own
         ``closeness_threshold_``. "far": the largest true-accept rate with a false-accept rate of at
@@ -222,8 +222,7 @@ def _answers(
 ) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
     """The signs that go with the pairs, and their weights."""
     if isinstance(pairs, Pairs):
-        if y is not None:
-            raise InvalidInputError("Pairs carry their own y; leave y out.")
+        check_own_labels(pairs, y)
         return pairs.y, pairs.sample_weight
     if y is None:
         raise InvalidInputError("An array of pairs needs y: +1 the same, -1 not the same.")

@@ -139,7 +139,7 @@ class Learner(Storable, BaseEstimator, storable=False):
         -------
         float
             For examples, the leave-one-out accuracy of the nearest neighbor among them. For pairs,
-            the fraction that `predict` gets right.
+            the fraction that `predict` gets right, weighted if the pairs are.
         """
         check_is_fitted(self)
         if is_labeled(X):
@@ -152,7 +152,7 @@ class Learner(Storable, BaseEstimator, storable=False):
                 "fit a Verifier to pairs."
             )
         pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=Pairs.from_labels)
-        return float(np.mean(self.predict(pairs) == pairs.y))
+        return float(np.average(self.predict(pairs) == pairs.y, weights=pairs.sample_weight))
 
     # How it is stored
 

@@ -33,7 +33,7 @@ def as_pairs(
     Parameters
     ----------
     X : Pairs, array of shape (n_pairs, 2, n_features), or matrix of labeled examples
-    y : None with Pairs; ±1 with an array of pairs; class labels with examples
+    y : None or the pairs' own y with Pairs; ±1 with an array; class labels with examples
     sample_weight : weights of the pairs (with an array) or of the examples
     learner : str
         Who asks, for the messages.
@@ -46,11 +46,7 @@ def as_pairs(
             "the same; give Pairs, an array of shape (n, 2, d) with labels ±1, or labeled examples."
         )
     if isinstance(X, Pairs):
-        if y is not None or sample_weight is not None:
-            raise InvalidInputError(
-                "Pairs carry their own labels and weights: call fit(pairs) without y and "
-                "sample_weight, and give those to Pairs(...) instead."
-            )
+        check_own_labels(X, y, sample_weight)
         pairs = X
     elif is_labeled(X):
         if y is None:
@@ -69,6 +65,15 @@ def as_pairs(
     if not len(pairs.y):
         raise InvalidInputError(f"{learner} needs at least one pair. Got none.")
     return pairs
+
+
+def check_own_labels(pairs: Pairs, y: Any, sample_weight: Any = None) -> None:
+    """Refuse labels and weights beside Pairs, except their own y, which stratified folds need."""
+    if sample_weight is not None or not (y is None or np.array_equal(y, pairs.y)):
+        raise InvalidInputError(
+            "Pairs carry their own labels and weights: call fit(pairs) without y and "
+            "sample_weight, and give those to Pairs(...) instead."
+        )
 
 
 def as_triplets(

@@ -14,9 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Mahalanobis
-from samewise.learners.attributes import RAN, Attribute, FormOf
+from samewise.learners.attributes import RAN, Attribute, FormOf, Number
 from samewise.learners.dense_rows import check_scale, typed
 from samewise.learners.learner import Learner, MapLearner
+from samewise.learners.pair_judge import PairJudge
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.run_log import Callback, RunLog
 from samewise.supervision import Pairs
@@ -56,20 +57,6 @@ class Batch(FromLabels, storable=False):
     warm_start: bool = False
     verbose: int | bool = False
     callback: Callback = None
-
-    def _pairs(self, X: Any, y: Any, sample: Callable[[Matrix, NDArray[Any]], Pairs]) -> Pairs:
-        """Pairs as they are given, or sampled from labeled examples."""
-        pairs = as_pairs(
-            X,
-            y,
-            None,
-            learner=type(self).__name__,
-            draw=lambda X, y, _: sample(*self._examples(X, y)),
-        )
-        if not is_labeled(X):
-            self._set_n_features(pairs.X.shape[1])
-        check_scale(pairs.X)
-        return pairs
 
     def _before(self, name: str) -> Any:
         """An attribute of the fit before, with `warm_start`."""
@@ -117,6 +104,34 @@ class BatchLearner(MapLearner, Batch, storable=False):
 
     def _keep(self, components: Array, dtype: np.dtype[Any]) -> None:
         self.metric_ = Mahalanobis.from_components(typed(components, dtype))
+
+
+class BatchPairLearner(PairJudge, Batch, storable=False):
+    """A form learned from all pairs at once, and a threshold chosen on them."""
+
+    threshold_: float
+
+    _learned: ClassVar[dict[str, Attribute]] = {"threshold_": Number(optional=True)}
+
+    def _pairs(self, X: Any, y: Any, sample: Callable[[Matrix, NDArray[Any]], Pairs]) -> Pairs:
+        """Pairs as they are given, or sampled from labeled examples."""
+        pairs = as_pairs(
+            X,
+            y,
+            None,
+            learner=type(self).__name__,
+            draw=lambda X, y, _: sample(*self._examples(X, y)),
+        )
+        if not is_labeled(X):
+            self._set_n_features(pairs.X.shape[1])
+        check_scale(pairs.X)
+        return pairs
+
+    def _calibrate(self, pairs: Pairs) -> None:
+        """Choose `threshold_` for what was learned."""
+        self.__dict__.pop("threshold_", None)
+        if (threshold := self._calibrated(pairs)) is not None:
+            self.threshold_ = threshold
 
 
 def regularized(C: NDArray[np.float64], what: str, owner: str) -> NDArray[np.float64]:

@@ -22,10 +22,11 @@ from samewise.kernels.logdet_loop import cycle
 from samewise.kernels.pairwise import dense, row_dots, squared_distances, times
 from samewise.kernels.psd import factor
 from samewise.learners.attributes import Attribute, Number, TwoNumbers, Values
-from samewise.learners.batch.batch_learner import BatchLearner, regularized
+from samewise.learners.batch.batch_learner import BatchLearner, BatchPairLearner, regularized
 from samewise.learners.batch.pair_differences import Differences
 from samewise.learners.constraints import POSITIVE
 from samewise.learners.dense_rows import dense_rows
+from samewise.learners.pair_judge import PairDistance
 from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
 from samewise.supervision.sampling import row_keys
@@ -41,7 +42,7 @@ SAMPLE = 1000
 
 
 @dataclass(eq=False, repr=False)
-class ITML(BatchLearner):
+class ITML(PairDistance, BatchPairLearner, BatchLearner):
     """Information-theoretic metric learning: near a prior, with bounds on distances.
 
     Similar pairs are to have vᵀAv ≤ u and dissimilar ones vᵀAv ≥ l, where v = x − x′. Bounds ξ
@@ -93,6 +94,10 @@ class ITML(BatchLearner):
         The learned distance, with `matrix` A.
     components_ : array of shape (rank, n_features)
         L with A = LᵀL.
+    threshold_ : float
+        On squared distances: a pair is called similar when its squared distance is at most this.
+        Of all thresholds, it decides most of the pairs learned from rightly. Not there if these are
+        all similar or all dissimilar.
     bounds_ : tuple of floats
         (u, l).
     duals_ : array of shape (n_pairs,)
@@ -196,6 +201,7 @@ class ITML(BatchLearner):
                 duals[used] = state.duals
                 self.duals_ = duals
                 self._keep(state.components(), pairs.X.dtype)
+                self._calibrate(pairs)
                 self.loss_, self.gap_ = state.loss, state.gap
                 self.converged_ = self._enough(state)
             self._end(log, f"; the gap is {state.gap / max(state.loss, 1e-300):.1e}·loss")

@@ -18,8 +18,14 @@ from samewise.exceptions import InvalidInputError
 from samewise.kernels.pairwise import squared_norms
 from samewise.kernels.psd import factor
 from samewise.learners.attributes import Attribute, Number
-from samewise.learners.batch.batch_learner import SINGULAR, BatchLearner, regularized
+from samewise.learners.batch.batch_learner import (
+    SINGULAR,
+    BatchLearner,
+    BatchPairLearner,
+    regularized,
+)
 from samewise.learners.batch.pair_differences import Differences
+from samewise.learners.pair_judge import PairDistance
 from samewise.solvers.evaluation import LossAndGradient, Matrix64
 from samewise.solvers.factored_convex import ProvenSolution, solve
 from samewise.solvers.run_log import RunLog
@@ -39,7 +45,7 @@ IDLE = 1e-8
 
 
 @dataclass(eq=False, repr=False)
-class MMC(BatchLearner):
+class MMC(PairDistance, BatchPairLearner, BatchLearner):
     """Dissimilar pairs as far apart as possible, while similar ones are near.
 
         maximize Σ_D √(vᵀAv)   subject to   Σ_S vᵀAv ≤ 1, A ⪰ 0,
@@ -76,6 +82,10 @@ class MMC(BatchLearner):
         The learned distance, with `matrix` A, scaled so that Σ_S vᵀAv = 1.
     components_ : array of shape (rank, n_features)
         L with A = LᵀL.
+    threshold_ : float
+        On squared distances: a pair is called similar when its squared distance is at most this.
+        Of all thresholds, it decides most of the pairs learned from rightly. Not there if these are
+        all similar or all dissimilar.
     objective_ : float
         Σ_D √(vᵀAv).
     gap_ : float
@@ -164,6 +174,7 @@ class MMC(BatchLearner):
             found = problem.solve(before, self.max_iter, self.tol, log)
             log.say()
             self._keep(found.components, pairs.X.dtype)
+            self._calibrate(pairs)
             self.objective_, self.gap_ = found.objective, found.gap
             self.converged_ = bool(found.gap <= self.tol * found.objective)
             self._end(log, f"; the gap is {found.gap / found.objective:.1e}·objective")

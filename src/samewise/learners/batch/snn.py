@@ -22,7 +22,7 @@ from samewise.forms import NeuralSimilarity
 from samewise.kernels.pairwise import row_slices, times
 from samewise.kernels.scatter_loop import add_rows
 from samewise.learners.attributes import RAN, Attribute, FormOf, Number
-from samewise.learners.batch.batch_learner import Batch
+from samewise.learners.batch.batch_learner import BatchPairLearner
 from samewise.learners.constraints import COUNT, NOT_NEGATIVE
 from samewise.learners.dense_rows import typed
 from samewise.solvers.evaluation import LossAndGradient
@@ -41,7 +41,7 @@ FAILED_SEARCH = 2
 
 
 @dataclass(eq=False, repr=False)
-class SNN(Batch):
+class SNN(BatchPairLearner):
     """Similarity neural network: two rows in, one hidden layer, their similarity out.
 
     The network
@@ -88,6 +88,9 @@ class SNN(Batch):
     ----------
     metric_ : NeuralSimilarity
         The learned similarity.
+    threshold_ : float
+        A pair is called similar when its similarity is at least this. Of all thresholds, it decides
+        most of the pairs learned from rightly.
     loss_ : float
         The loss of `metric_`.
     n_iter_ : int
@@ -192,6 +195,7 @@ class SNN(Batch):
                 unseen = NetworkLoss(held, scale, self.n_hidden, 0.0)
                 log.held_out = HeldOut(lambda network: unseen.value_and_gradient(network).loss)
             self._solve(cost, network, log)
+            self._calibrate(pairs)
             self._end(log)
         return self
 

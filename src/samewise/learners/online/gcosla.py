@@ -161,24 +161,3 @@ class GCosLA(PairLearner):
 
     def _form(self, M: Array) -> Form:
         return GeneralizedCosine(project(M).astype(self._dtype), on_zero="zero")
-
-    @property
-    def closeness_threshold_(self) -> float:
-        """The threshold on the scale of `pair_score`, which is that of similarities: b."""
-        return self.threshold_
-
-    def decision_function(self, X: Any) -> Array:
-        """How clearly the two members of each pair are similar.
-
-        Parameters
-        ----------
-        X : Pairs, array of shape (n, 2, n_features) or matrix of shape (n, n_features)
-            The pairs. The rows of a matrix are paired with the zero vector.
-
-        Returns
-        -------
-        array of shape (n,)
-            At least 0 for pairs called similar, negative for the others: the threshold minus the
-            squared distance, or the similarity minus the threshold.
-        """
-        return self.pair_score(X) - self.threshold_

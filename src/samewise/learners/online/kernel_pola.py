@@ -23,7 +23,8 @@ from samewise.forms import Form, KernelMahalanobis
 from samewise.kernels import psd
 from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute
-from samewise.learners.online.pair_learner import LEAST_B, PairDistance, PairLearner
+from samewise.learners.online.pair_learner import LEAST_B, PairLearner
+from samewise.learners.pair_judge import PairDistance
 from samewise.supervision import Pairs
 from samewise.supervision.gate import is_labeled
 from samewise.supervision.supervision_checks import LARGEST

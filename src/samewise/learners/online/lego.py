@@ -16,7 +16,8 @@ from samewise.forms import Mahalanobis
 from samewise.learners.attributes import Attribute, TwoNumbers
 from samewise.learners.batch.itml import chosen_bounds, definite
 from samewise.learners.constraints import POSITIVE
-from samewise.learners.online.pair_learner import PairDistance, PairLearner
+from samewise.learners.online.pair_learner import PairLearner
+from samewise.learners.pair_judge import PairDistance
 from samewise.supervision import Pairs
 
 

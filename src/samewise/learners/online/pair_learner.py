@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
 
 from samewise._typing import Array, Matrix
 from samewise.engine.directions import Directions, pair_difference
@@ -17,19 +15,19 @@ from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import FLOATS
 from samewise.forms import Form, Mahalanobis
-from samewise.forms.distance_form import EuclideanForm
 from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute, OneOf
-from samewise.learners.learner import PAIRS, MapLearner
+from samewise.learners.learner import MapLearner
 from samewise.learners.online.online_learner import OnlineLearner
+from samewise.learners.pair_judge import PairJudge
 from samewise.supervision import Pairs
-from samewise.supervision.gate import as_members, as_pairs, is_labeled
+from samewise.supervision.gate import as_pairs, is_labeled
 
 LEAST_B = 1.0
 """The smallest admissible threshold on squared distances: b ≥ 1 belongs to M ⪰ 0 (POLA §3)."""
 
 
-class PairLearner(MapLearner, OnlineLearner, storable=False):
+class PairLearner(PairJudge, MapLearner, OnlineLearner, storable=False):
     """A metric learned from pairs, and a threshold on it: a Mahalanobis distance by default."""
 
     n_pairs: int | None
@@ -84,113 +82,6 @@ class PairLearner(MapLearner, OnlineLearner, storable=False):
     def threshold_(self) -> float:
         """The threshold b: a pair is called similar if its squared distance is at most b."""
         return self._solution()[1]
-
-    @property
-    def closeness_threshold_(self) -> float:
-        """The same threshold on the scale of `pair_score` and `metric_.closeness`: −√b."""
-        return -float(np.sqrt(self.threshold_))
-
-    def pair_score(self, X: Any) -> Array:
-        """How close the two members of each pair are: larger is closer.
-
-        Parameters
-        ----------
-        X : Pairs, array of shape (n, 2, n_features) or matrix of shape (n, n_features)
-            The pairs. The rows of a matrix are paired with the zero vector.
-
-        Returns
-        -------
-        array of shape (n,)
-            A similarity, or a distance with a minus sign.
-        """
-        return super().pair_score(self._members(X))
-
-    def decision_function(self, X: Any) -> Array:
-        """How clearly the two members of each pair are similar.
-
-        Parameters
-        ----------
-        X : Pairs, array of shape (n, 2, n_features) or matrix of shape (n, n_features)
-            The pairs. The rows of a matrix are paired with the zero vector.
-
-        Returns
-        -------
-        array of shape (n,)
-            At least 0 for pairs called similar, negative for the others: the threshold minus the
-            squared distance, or the similarity minus the threshold.
-        """
-        return self.threshold_ - self._squared(X)
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Whether the two members of each pair are similar.
-
-        Parameters
-        ----------
-        X : Pairs, array of shape (n, 2, n_features) or matrix of shape (n, n_features)
-            The pairs. The rows of a matrix are paired with the zero vector.
-
-        Returns
-        -------
-        array of shape (n,)
-            +1 for similar, −1 for dissimilar.
-        """
-        return np.where(self.decision_function(X) >= 0, 1, -1)
-
-    def _members(self, X: Any) -> Pairs:
-        """Pairs to be judged; the rows of a matrix are paired with the zero vector."""
-        check_is_fitted(self)
-        if not is_labeled(X):
-            return as_members(X, owner=type(self).__name__)
-        X = self._rows(X)
-        n, d = X.shape
-        zero = np.zeros((1, d), dtype=X.dtype)
-        both = sp.vstack([X, sp.csr_array(zero)], "csr") if sp.issparse(X) else np.vstack([X, zero])
-        return Pairs(both, np.arange(n), np.full(n, n), np.ones(n))
-
-    def _squared(self, X: Any) -> Array:
-        """The squared distance of each pair."""
-        pairs, form = self._members(X), self._solution()[0]
-        assert isinstance(form, EuclideanForm)
-        parts = [
-            form.pairs(pairs.X[part.left], pairs.X[part.right], squared=True)
-            for part in (pairs[start : start + PAIRS] for start in range(0, len(pairs), PAIRS))
-        ]
-        return np.concatenate([np.empty(0, dtype=pairs.X.dtype), *parts])
-
-
-class PairDistance:
-    """What a learner of distances has beside the rest."""
-
-    if TYPE_CHECKING:
-        metric_: Any
-
-        def _squared(self, X: Any) -> Array: ...
-
-    def get_mahalanobis_matrix(self) -> Array:
-        """M of shape (n_features, n_features), as a copy.
-
-        Returns
-        -------
-        array of shape (n_features, n_features)
-            A copy of M.
-        """
-        return self.metric_.matrix.copy()
-
-    def pair_distance(self, X: Any) -> Array:
-        """The learned distance of the two members of each pair.
-
-        Parameters
-        ----------
-        X : Pairs, array of shape (n, 2, n_features) or matrix of shape (n, n_features)
-            The pairs. The rows of a matrix are paired with the zero vector: the distance depends
-            on the difference of the members only, unless there is a kernel.
-
-        Returns
-        -------
-        array of shape (n,)
-            Distances, not squared.
-        """
-        return np.sqrt(self._squared(X))
 
 
 def rank_one_mover(

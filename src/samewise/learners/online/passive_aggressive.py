@@ -12,11 +12,8 @@ from samewise.engine.policy import Psd
 from samewise.engine.rank_one_mover import RankOneMover
 from samewise.forms import Mahalanobis
 from samewise.kernels.steps import Step
-from samewise.learners.online.pair_learner import (
-    PairDistance,
-    PairLearner,
-    rank_one_mover,
-)
+from samewise.learners.online.pair_learner import PairLearner, rank_one_mover
+from samewise.learners.pair_judge import PairDistance
 from samewise.supervision import Pairs
 
 

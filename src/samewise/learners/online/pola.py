@@ -16,11 +16,8 @@ from samewise.forms import Mahalanobis
 from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute, Count
 from samewise.learners.constraints import COUNT, POSITIVE
-from samewise.learners.online.pair_learner import (
-    PairDistance,
-    PairLearner,
-    rank_one_mover,
-)
+from samewise.learners.online.pair_learner import PairLearner, rank_one_mover
+from samewise.learners.pair_judge import PairDistance
 from samewise.supervision import Pairs
 
 
