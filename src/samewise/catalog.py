@@ -125,7 +125,7 @@ LEARNERS = (
     Entry("KernelLMNN", "batch.lmnn.kernel_lmnn", _LABELS),
     Entry("NCA", "batch.nca", _LABELS, "nca", {"max_iter": 50}),
     Entry("MCML", "batch.mcml", _LABELS, "mcml", {"max_iter": 50}),
-    Entry("SNN", "batch.snn", _LABELS),
+    Entry("SNN", "batch.snn", _PAIRS),
     Entry("HIER", "batch.hier", _LABELS),
 )
 """Every learner."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -11,8 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices, Matrix
@@ -102,7 +109,7 @@ class KNNClassifier(MetricClassifier):
     targets: ArrayLike | None = None
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Matrix, y: ArrayLike) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike, **params: Any) -> Self:
         """Learn the metric if it is not learned yet, and store the training examples.
 
         Parameters
@@ -111,6 +118,10 @@ class KNNClassifier(MetricClassifier):
             Training examples, one row each.
         y : array-like of shape (n_samples,)
             Their classes.
+        **params : dict
+            For the `fit` of the learner, such as ``sample_weight``; where scikit-learn's metadata
+            routing is on, what the learner requests. Weights are for learning the metric: votes
+            are not weighted, as in scikit-learn's KNeighborsClassifier.
 
         Returns
         -------
@@ -123,7 +134,7 @@ class KNNClassifier(MetricClassifier):
             self._check_n_neighbors(X.shape[0])
             if self.rule in _ENERGY_RULES:
                 self.targets_ = self._targets(X)
-            self._set_metric(X, y)
+            self._set_metric(X, y, params)
             self._rows = X
             form = None if self.metric_ is None else self.metric_.bind(X, y)
             self._index = Index(form, X)
@@ -151,12 +162,42 @@ class KNNClassifier(MetricClassifier):
             group_of=None if form is None or form.needs_labels else form.groups_of,
         )
 
-    def _set_metric(self, X: Matrix, y: ArrayLike) -> None:
+    def _set_metric(self, X: Matrix, y: ArrayLike, params: dict[str, Any]) -> None:
+        params = {name: given for name, given in params.items() if given is not None}
+        if _routing_enabled():
+            params = process_routing(self, "fit", **params).metric.fit if params else {}
         if self.metric is None or isinstance(self.metric, Form):
+            self._refuse(params, "there is no learner")
             self.metric_ = self.metric
             return
-        self.learner_ = fitted(self.metric, X, y, "'metric' parameter of KNNClassifier")
+        if hasattr(self.metric, "metric_"):
+            self._refuse(params, f"this {type(self.metric).__name__} is fitted already")
+        unknown = {name for name in params if not has_fit_parameter(self.metric, name)}
+        self._refuse(unknown, f"{type(self.metric).__name__}.fit does not take it")
+        self.learner_ = fitted(self.metric, X, y, "'metric' parameter of KNNClassifier", **params)
         self.metric_ = self.learner_.metric_
+
+    def _refuse(self, params: Iterable[str], reason: str) -> None:
+        for name in params:
+            raise InvalidInputError(
+                f"{name} is for the fit of the learner that KNNClassifier is given as metric, but "
+                f"{reason}; leave {name} out, or give a learner that takes it."
+            )
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What of the parameters of `fit` goes to the learner, by scikit-learn's metadata routing.
+
+        Returns
+        -------
+        MetadataRouter
+            With the requests of the learner, if there is one.
+        """
+        router = MetadataRouter(owner=self)
+        if hasattr(self.metric, "fit"):
+            router.add(
+                metric=self.metric, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+            )
+        return router
 
     def _check_n_neighbors(self, n: int) -> None:
         if self.n_neighbors > n:

@@ -36,14 +36,16 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def fitted(learner: Any, X: Any, y: Any, parameter: str) -> Any:
+def fitted(learner: Any, X: Any, y: Any, parameter: str, **more: Any) -> Any:
     """The learner itself if it has a metric, else a clone that is fitted."""
-    return learner if hasattr(learner, "metric_") else fitted_clone(learner, X, y, parameter)
+    if hasattr(learner, "metric_"):
+        return learner
+    return fitted_clone(learner, X, y, parameter, **more)
 
 
-def fitted_clone(learner: Any, X: Any, y: Any, parameter: str) -> Any:
+def fitted_clone(learner: Any, X: Any, y: Any, parameter: str, **more: Any) -> Any:
     """A clone of the learner, fitted; `parameter` says where it came from, for the message."""
-    fitted = clone(learner).fit(X, y)
+    fitted = clone(learner).fit(X, y, **more)
     if not hasattr(fitted, "metric_"):
         raise InvalidInputError(
             f"The {parameter} must be a learner with a metric_ after fit. Got "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from samewise._typing import Indices
@@ -27,6 +28,11 @@ def checked_chunklets(chunklets: ArrayLike, n: int) -> Indices:
             f"chunklets must be numbered from 0, with −1 for none. Got {numbers.min()}."
         )
     return numbers
+
+
+def is_known(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels are known: a number −1 stands for none, as in scikit-learn."""
+    return y != -1 if y.dtype.kind in "ifO" else np.ones(len(y), dtype=bool)
 
 
 def linked_chunklets(pairs: Pairs) -> Indices:

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
@@ -25,7 +25,12 @@ from samewise.learners.dense_rows import dense_rows
 from samewise.learners.kernel_basis import KernelBasis
 from samewise.learners.learner import ROWS, Learner
 from samewise.supervision import Pairs
-from samewise.supervision.chunklets import checked_chunklets, draw_chunklets, linked_chunklets
+from samewise.supervision.chunklets import (
+    checked_chunklets,
+    draw_chunklets,
+    is_known,
+    linked_chunklets,
+)
 from samewise.supervision.gate import as_pairs, is_labeled
 
 
@@ -81,11 +86,30 @@ class ChunkletLearner(Learner, storable=False):
                 "chunklets with examples, ±1 with an array of pairs, or Pairs."
             )
         X, y = validate_data(self, X, y, **accepted)
-        self.classes_, labels = numbered(np.asarray(y), owner)
-        if self.n_chunklets is None:
-            return X, labels
-        drawn = draw_chunklets(labels, self.n_chunklets, self.chunk_size, random, stacklevel=5)
-        return X, drawn
+        return X, self._chunklets_of_labels(np.asarray(y), random)
+
+    def _chunklets_of_labels(self, y: NDArray[Any], random: np.random.RandomState) -> Indices:
+        """The classes, or chunklets sampled from them; −1 where the label is not known."""
+        owner, known = type(self).__name__, is_known(y)
+        if not known.all() and len(named := np.unique(y[known]).tolist()) < 2:
+            raise InvalidInputError(
+                f"{owner} needs labels of at least two classes, and takes the label -1 for "
+                f"unlabeled. Got -1 and {named}; if -1 is a class, give it another label, and if "
+                "there is one chunklet, give it as chunklets."
+            )
+        chunklets = np.full(len(y), -1)
+        self.classes_, chunklets[known] = numbered(y[known], owner)
+        if self.n_chunklets is not None:
+            chunklets[known] = draw_chunklets(
+                chunklets[known], self.n_chunklets, self.chunk_size, random, stacklevel=6
+            )
+        return chunklets
+
+    def _examples(self, X: Any, y: Any, reset: bool = True) -> tuple[Matrix, NDArray[Any]]:
+        """Those of the examples whose label is known."""
+        X, y = super()._examples(X, y, reset)
+        known = is_known(y)
+        return X[known], y[known]
 
 
 @dataclass(eq=False, repr=False)
@@ -127,7 +151,7 @@ class RCA(LinearMap, ChunkletLearner):
     chunklets_ : array of shape (n,)
         The chunklet of each point; −1 for none.
     classes_ : array
-        The labels, if there were any.
+        The labels, if there were any, without −1.
     n_features_in_ : int
         Number of features d.
 
@@ -171,7 +195,7 @@ class RCA(LinearMap, ChunkletLearner):
         X : array or CSR matrix of shape (n, d), Pairs, or array of shape (n_pairs, 2, d)
             Points, or pairs: points that are linked by similar pairs make a chunklet.
         y : array, default=None
-            Class labels of points, or ±1 for an array of pairs.
+            Class labels of points, −1 for unlabeled; or ±1 for an array of pairs.
         chunklets : int array of shape (n,), default=None
             In the place of labels: the number of the chunklet of each point; −1 for none.
 
@@ -239,7 +263,7 @@ class KRCA(ChunkletLearner, KernelBasis):
     chunklets_ : array of shape (n,)
         The chunklet of each point; −1 for none.
     classes_ : array
-        The labels, if there were any.
+        The labels, if there were any, without −1.
     n_features_in_ : int
         Number of features d.
 
@@ -275,7 +299,7 @@ class KRCA(ChunkletLearner, KernelBasis):
             Points, or pairs: points that are linked by similar pairs make a chunklet. For
             "precomputed" X is the kernel matrix of shape (n, n), whose rows pairs name.
         y : array, default=None
-            Class labels of points, or ±1 for an array of pairs.
+            Class labels of points, −1 for unlabeled; or ±1 for an array of pairs.
         chunklets : int array of shape (n,), default=None
             In the place of labels: the number of the chunklet of each point; −1 for none.
 
