@@ -4,14 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from samewise.decide import KNNClassifier
+from samewise.exceptions import InvalidInputError
 from samewise.forms import Bilinear, GeneralizedCosine, Mahalanobis
 
 X, Y = load_iris(return_X_y=True)
@@ -212,3 +214,57 @@ def test_bad_calls_are_named():
         model.kneighbors(n_neighbors=150)
     with pytest.raises(ValueError, match="X has 2 features, but KNNClassifier is expecting 4"):
         model.predict(X[:, :2])
+
+
+# Weights are for the learner
+
+
+class Weighted(BaseEstimator):
+    """A learner in miniature that takes weights: the inverse weighted squares of the features."""
+
+    def fit(self, X, y, sample_weight=None):
+        weight = np.ones(len(X)) if sample_weight is None else sample_weight
+        self.metric_ = Mahalanobis(np.diag(1 / (weight @ X**2)))
+        return self
+
+
+WEIGHTS = np.random.default_rng(0).uniform(0, 2, len(X))
+
+
+def test_weights_go_to_the_learner_and_not_to_the_votes():
+    metric = Weighted().fit(X, Y, WEIGHTS).metric_
+    model = KNNClassifier(Weighted()).fit(X, Y, sample_weight=WEIGHTS)
+    assert model.metric_ == metric != KNNClassifier(Weighted()).fit(X, Y).metric_
+    assert KNNClassifier(Weighted()).fit(X, Y, sample_weight=None).metric_ == (
+        Weighted().fit(X, Y).metric_
+    )
+    np.testing.assert_array_equal(model.predict(X), KNNClassifier(metric).fit(X, Y).predict(X))
+    search = GridSearchCV(KNNClassifier(Weighted()), {"n_neighbors": [1, 3]}, cv=3)
+    assert search.fit(X, Y, sample_weight=WEIGHTS).best_estimator_.metric_ == metric
+
+
+def test_weights_are_routed_as_the_learner_requests():
+    metric = Weighted().fit(X, Y, WEIGHTS).metric_
+    with config_context(enable_metadata_routing=True):
+        model = KNNClassifier(Weighted().set_fit_request(sample_weight=True))
+        assert clone(model).fit(X, Y, sample_weight=WEIGHTS).metric_ == metric
+        search = GridSearchCV(model, {"n_neighbors": [1, 3]}, cv=3)
+        assert search.fit(X, Y, sample_weight=WEIGHTS).best_estimator_.metric_ == metric
+        with pytest.raises(UnsetMetadataPassedError, match=r"requested for Weighted\.fit"):
+            KNNClassifier(Weighted()).fit(X, Y, sample_weight=WEIGHTS)
+        with pytest.raises(TypeError, match="not routed to any object"):
+            KNNClassifier().fit(X, Y, sample_weight=WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason"),
+    [
+        (None, "there is no learner; leave sample_weight out"),
+        (FORMS[1], "there is no learner"),
+        (Weighted().fit(X, Y), "this Weighted is fitted already"),
+        (Plain(), r"Plain\.fit does not take it; leave sample_weight out, or give a learner that"),
+    ],
+)
+def test_weights_that_nobody_takes_are_refused(metric, reason):
+    with pytest.raises(InvalidInputError, match=f"sample_weight is for the fit .*, but {reason}"):
+        KNNClassifier(metric).fit(X, Y, sample_weight=WEIGHTS)

@@ -3,11 +3,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError, SkipTestWarning
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from samewise import PassiveAggressive
+from samewise import ITML, MMC, PassiveAggressive
 from samewise.decide import Verifier
 from samewise.exceptions import InvalidInputError
 from samewise.forms import GeneralizedCosine, Mahalanobis
@@ -189,11 +190,40 @@ def test_an_unfitted_learner_is_fitted_on_the_pairs():
     assert verifier.n_features_in_ == 3
 
 
+def test_a_frozen_learner_stays_fitted_when_it_is_cloned():
+    learner = ITML(tol=0.1).fit(PAIRS[:150])
+    verifier = clone(Verifier(FrozenEstimator(learner))).fit(PAIRS[150:])
+    assert verifier.metric_ is learner.metric_
+    assert verifier.threshold_ == learner.closeness_threshold_
+
+
 def test_cross_validation():
     stacked = np.stack([X[LEFT], X[RIGHT]], axis=1)
     for metric in (FORM, PassiveAggressive(random_state=0)):
         verifier = Verifier(metric, criterion="accuracy")
         assert np.mean(cross_val_score(verifier, stacked, Y, cv=3)) > 0.5
         assert np.mean(cross_val_score(verifier, PAIRS, cv=3)) > 0.5
+    for learner in (ITML(tol=0.1), MMC(tol=0.1)):
+        for criterion in (None, "balanced_accuracy"):
+            verifier = Verifier(learner, criterion)
+            by_hand = []
+            for learn, test in KFold(3).split(Y):
+                fitted = clone(learner).fit(PAIRS[learn])
+                by_hand.append(Verifier(fitted, criterion).fit(PAIRS[learn]).score(PAIRS[test]))
+                if criterion is None:
+                    assert by_hand[-1] == pytest.approx(fitted.score(PAIRS[test]))
+            scores = cross_val_score(verifier, PAIRS, cv=3, error_score="raise")
+            np.testing.assert_array_equal(scores, by_hand)
+            stratified = StratifiedKFold(3)
+            aucs = cross_val_score(
+                verifier, PAIRS, Y, cv=stratified, scoring="roc_auc", error_score="raise"
+            )
+            assert np.all(aucs > 0.5)
+            assert not hasattr(learner, "metric_")
+    search = GridSearchCV(Verifier(ITML(tol=0.1)), {"metric__gamma": [0.01, 1.0]}, cv=3)
+    assert search.fit(PAIRS).best_estimator_.learner_.gamma in (0.01, 1.0)
+    gammas = search.cv_results_["mean_test_score"]
+    by_hand = [cross_val_score(ITML(gamma, tol=0.1), PAIRS, cv=3).mean() for gamma in (0.01, 1.0)]
+    np.testing.assert_allclose(gammas, by_hand)
     search = GridSearchCV(Verifier(FORM), {"criterion": ["accuracy", "far"]}, cv=3)
     assert search.fit(stacked, Y).predict(stacked).shape == Y.shape

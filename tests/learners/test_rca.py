@@ -301,3 +301,50 @@ def test_labels_are_forgotten_with_the_next_chunklets(labeled):
         RCA().fit(labeled[0], chunklets=np.zeros(60, dtype=int)).metric_.matrix,
         **CLOSE,
     )
+
+
+# Unlabeled points
+
+
+@pytest.mark.parametrize("learner", [RCA(), RCA(shrinkage=0.2), KRCA(**RBF)])
+@pytest.mark.parametrize("classes", [[0, 1, 2, -1], [0.0, 1.0, 2.0, -1.0], ["a", "b", "c", -1]])
+def test_the_label_minus_one_is_none(labeled, learner, classes):
+    X, y = labeled
+    numbers = np.where(np.arange(60) % 4 == 0, -1, y)
+    kind = object if "a" in classes else None
+    y = np.array(classes, dtype=kind)[numbers]
+    one = clone(learner).fit(X, y)
+    other = clone(learner).fit(X, chunklets=numbers)
+    assert one.metric_ == other.metric_
+    np.testing.assert_array_equal(one.chunklets_, numbers)
+    assert one.classes_.tolist() == classes[:3]
+    # Others' labels tell nothing about unlabeled points: they are left out of the score.
+    known = numbers >= 0
+    assert one.score(X, y) == one.score(X[known], y[known])
+
+
+def test_chunklets_are_sampled_among_labeled_points(labeled):
+    X, y = labeled
+    y = np.where(np.arange(60) % 3 == 0, -1, y)
+    learner = RCA(n_chunklets=8, chunk_size=3, random_state=0).fit(X, y)
+    sizes = np.bincount(learner.chunklets_[learner.chunklets_ >= 0])
+    assert sizes.tolist() == [3] * 8
+    for chunklet in range(8):
+        labels = y[learner.chunklets_ == chunklet]
+        assert labels[0] >= 0 and np.all(labels == labels[0])
+
+
+@pytest.mark.parametrize("known", [[1], []])
+def test_minus_one_as_a_class_is_refused(labeled, known):
+    X, _ = labeled
+    y = np.where(np.arange(60) < 30, -1, known[0] if known else -1)
+    with pytest.raises(
+        InvalidInputError, match=re.escape(f"for unlabeled. Got -1 and {known}; if")
+    ):
+        RCA().fit(X, y)
+
+
+def test_texts_are_classes_whatever_they_say(labeled):
+    X, _ = labeled
+    texts = np.repeat(["-1", "1"], 30)
+    assert RCA().fit(X, texts).classes_.tolist() == ["-1", "1"]
