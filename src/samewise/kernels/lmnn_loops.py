@@ -85,6 +85,13 @@ class Reach(NamedTuple):
     furthest: Array
 
 
+class Costs(NamedTuple):
+    """How often each target of each point counts, and each point as an impostor."""
+
+    targets: NDArray[np.float64]
+    points: NDArray[np.float64]
+
+
 class PairList(NamedTuple):
     """Pairs of points: those of a are columns[indptr[a] : indptr[a + 1]]."""
 
@@ -289,10 +296,17 @@ def nearest(
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def reaches(Z: Array, targets: NDArray[np.int32], first: int, last: int, out: Array) -> float:
+def reaches(
+    Z: Array,
+    targets: NDArray[np.int32],
+    first: int,
+    last: int,
+    out: Array,
+    costs: NDArray[np.float64] | None,
+) -> float:
     """out_ij = 1 + ‖z_i − z_t‖² for the j-th target t of i, −∞ where there is none.
 
-    Returns Σ ‖z_i − z_t‖² over the rows first … last.
+    Returns Σ ‖z_i − z_t‖² over the rows first … last, times the costs if there are any.
     """
     total = 0.0
     for i in range(first, last):
@@ -302,7 +316,10 @@ def reaches(Z: Array, targets: NDArray[np.int32], first: int, last: int, out: Ar
                 out[i, j] = -np.inf
             else:
                 distance = _squared_distance(Z[i], Z[t])
-                total += distance
+                if costs is None:
+                    total += distance
+                else:
+                    total += costs[i, j] * distance
                 out[i, j] = 1 + distance
     return total
 
@@ -313,11 +330,13 @@ def _hinges(
     distance: float,
     hinge: tuple[float, float, float, float],
     weights: Array,
+    costs: NDArray[np.float64] | None,
+    impostor: float,
 ) -> tuple[float, float, int]:
     """φ and φ′ of the hinges h_j = reach_j − distance > 0, summed; φ′ is added to the weights.
 
     With hinge = (σ, quadratic, linear, constant), φ(h) is quadratic·h² below σ, and
-    linear·h − constant from there on.
+    linear·h − constant from there on. If there are costs, both count costs_j · impostor times.
     """
     sigma, quadratic, linear, constant = hinge
     loss = slope = 0.0
@@ -326,11 +345,15 @@ def _hinges(
         h = float(reach[j]) - distance
         if h > 0.0:
             if h < sigma:
-                loss += quadratic * h * h
+                phi = quadratic * h * h
                 w = 2.0 * quadratic * h
             else:
-                loss += linear * h - constant
+                phi = linear * h - constant
                 w = linear
+            if costs is not None:
+                phi *= costs[j] * impostor
+                w *= costs[j] * impostor
+            loss += phi
             slope += w
             weights[j] += w
             active += 1
@@ -345,29 +368,36 @@ def push(
     pairs: PairList,
     hinge: tuple[float, float, float, float],
     mu: float,
-    first: int,
-    last: int,
+    rows: tuple[int, int],
     G: Array,
     weights: NDArray[np.float64],
+    costs: Costs | None,
 ) -> tuple[float, float, int]:
     """Σ φ(reach_ij − ‖z_i − z_l‖²) over the pairs, both ways, and what it does to V.
 
     With w_ab the slope of all hinges of a pair, G_a −= μ w_ab (v_a − v_b), and the opposite for b;
     `weights` receives the slopes of each target. Returns the sums of φ and φ′ and the number of
-    positive hinges.
+    positive hinges. If there are costs, φ and φ′ count as often as these say.
     """
     loss = slope = 0.0
     active = 0
     indptr, columns = pairs
     each, furthest = reach
-    for a in range(first, last):
+    for a in range(rows[0], rows[1]):
         for at in range(indptr[a], indptr[a + 1]):
             b = columns[at]
             distance = float(_squared_distance(Z[a], Z[b]))
             if distance >= furthest[a] and distance >= furthest[b]:
                 continue
-            loss_a, slope_a, active_a = _hinges(each[a], distance, hinge, weights[a])
-            loss_b, slope_b, active_b = _hinges(each[b], distance, hinge, weights[b])
+            if costs is None:
+                sums_a = _hinges(each[a], distance, hinge, weights[a], None, 1.0)
+                sums_b = _hinges(each[b], distance, hinge, weights[b], None, 1.0)
+            else:
+                cost, count = costs
+                sums_a = _hinges(each[a], distance, hinge, weights[a], cost[a], count[b])
+                sums_b = _hinges(each[b], distance, hinge, weights[b], cost[b], count[a])
+            loss_a, slope_a, active_a = sums_a
+            loss_b, slope_b, active_b = sums_b
             loss += loss_a + loss_b
             slope += slope_a + slope_b
             active += active_a + active_b
@@ -390,13 +420,20 @@ def pull(
     first: int,
     last: int,
     G: Array,
+    costs: NDArray[np.float64] | None,
 ) -> None:
-    """G_i += w (v_i − v_t), and the opposite for t, with w = constant + μ weights_ij."""
+    """G_i += w (v_i − v_t), and the opposite for t, with w = constant costs_ij + μ weights_ij.
+
+    Without costs, these are 1.
+    """
     for i in range(first, last):
         for j in range(targets.shape[1]):
             t = targets[i, j]
             if t >= 0:
-                w = G.dtype.type(constant + mu * weights[i, j])
+                if costs is None:
+                    w = G.dtype.type(constant + mu * weights[i, j])
+                else:
+                    w = G.dtype.type(constant * costs[i, j] + mu * weights[i, j])
                 v_i, v_t, g_i, g_t = V[i], V[t], G[i], G[t]
                 for c in range(v_i.shape[0]):
                     v = w * (v_i[c] - v_t[c])

@@ -37,9 +37,11 @@ def numbered(y: NDArray[Any], owner: str) -> tuple[NDArray[Any], Indices]:
     return classes, numbers
 
 
-def warn_of_small_classes(labels: Indices, k: int, stacklevel: int) -> None:
-    """Say, once for a fit, that some classes have fewer than k + 1 members."""
-    sizes = np.bincount(labels)
+def warn_of_small_classes(
+    labels: Indices, k: int, stacklevel: int, weight: NDArray[np.float64] | None = None
+) -> None:
+    """Say, once for a fit, that some classes have fewer than k + 1 members, by weight."""
+    sizes = np.bincount(labels, weight)
     small = np.count_nonzero(sizes <= k)
     if small:
         warnings.warn(

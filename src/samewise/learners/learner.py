@@ -77,8 +77,11 @@ class Learner(Storable, BaseEstimator, storable=False):
 
     def _dense_examples(self, X: Any, y: Any) -> tuple[Array, Indices]:
         """Labeled examples as dense rows, and the number of each one's class in `classes_`."""
+        return self._dense(*self._examples(X, y))
+
+    def _dense(self, X: Matrix, y: NDArray[Any]) -> tuple[Array, Indices]:
+        """Checked examples as dense rows, and the number of each one's class in `classes_`."""
         owner = type(self).__name__
-        X, y = self._examples(X, y)
         X = dense_rows(X, owner)
         self.classes_, labels = numbered(y, owner)
         return X, labels

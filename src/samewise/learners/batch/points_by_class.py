@@ -140,9 +140,14 @@ def _prepared(Q: Array, mean: NDArray[np.float64], unit: float) -> NDArray[np.fl
     return E
 
 
-def center(X: Array) -> tuple[NDArray[np.float64], float]:
-    """The mean of the rows, and the largest value when it is subtracted."""
-    mean = X.mean(axis=0, dtype=np.float64)
+def center(
+    X: Array, weight: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], float]:
+    """The mean of the rows, by their weights, and the largest value when it is subtracted."""
+    if weight is None:
+        mean = X.mean(axis=0, dtype=np.float64)
+    else:
+        mean = weight @ X / weight.sum()
     return mean, float(max((X.max(axis=0) - mean).max(), (mean - X.min(axis=0)).max())) or 1.0
 
 

@@ -59,6 +59,14 @@ class WhitenedBasis:
         """A map of the given features, in these coordinates."""
         return L @ self._inverse
 
+    def with_signs(self, L: Matrix64) -> Matrix64:
+        """L′ with the signs, which eigenvectors leave open, that make each row's largest weight of
+        a feature positive.
+        """
+        components = self.components(L)
+        largest = np.abs(components).argmax(axis=1)
+        return np.where(components[np.arange(len(L)), largest] < 0, -1.0, 1.0)[:, None] * L
+
     def leading(self, covariance: Array, n_components: int, power: float) -> Matrix64:
         """The leading directions of points, after axes were scaled by lengths^(−2·power).
 

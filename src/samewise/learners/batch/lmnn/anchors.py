@@ -30,8 +30,11 @@ class Anchors:
         given: Indices | None,
         most: int | None,
         random: np.random.RandomState,
+        weight: NDArray[np.float64] | None = None,
     ) -> None:
         having = classes.ends - classes.starts > 1
+        if weight is not None:
+            having |= weight[classes.order] > 1
         if given is not None:
             having &= np.any(given >= 0, axis=1)[classes.order]
         self._classes, self._having = classes, np.flatnonzero(having).astype(np.int32)

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
+from samewise.kernels.lmnn_loops import Costs
 from samewise.learners.attributes import Attribute, Count, Labels, Number
 from samewise.learners.batch.batch_learner import BatchLearner, held_out
 from samewise.learners.batch.lmnn import target_checks as checks
@@ -20,6 +21,12 @@ from samewise.learners.batch.lmnn.anchors import Anchors
 from samewise.learners.batch.lmnn.minimize import LMNNSolution, logged, solve, solve_convex
 from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED
 from samewise.learners.batch.lmnn.problem import LMNNProblem
+from samewise.learners.batch.lmnn.weighted_targets import (
+    given_costs,
+    positive_weights,
+    renumbered,
+    weighted_targets,
+)
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
 from samewise.learners.class_checks import warn_of_small_classes
@@ -150,6 +157,15 @@ class LMNN(BatchLearner):
 
     Ctrl-C ends a run with what was learned up to there in place.
 
+    With weights w, the loss is that of the data in which each point is repeated so many times:
+
+        ε = Σ_{j⇝i} w_i m_ij ((1−μ) D_ij + μ Σ_{l: c_l≠c_i} w_l [1 + D_ij − D_il]₊),
+
+    where m_ij says how often j is a target of i. The weights of the targets add up to k: the
+    nearest is the point itself, w_i − 1 times where that is above 0, and the last one counts by the
+    part that is still wanted. Targets that are given count once each. `n_active_` counts triplets
+    of rows, whatever their weights.
+
     Memory grows with the number of points, of features and of pairs in reach, never with the
     number of all pairs. Time for a search grows with the square of the number of points;
     `max_anchors` bounds one of the two factors. Up to 2²² values the work is done in float64,
@@ -203,7 +219,7 @@ class LMNN(BatchLearner):
     random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from labeled examples.
 
         Parameters
@@ -212,6 +228,9 @@ class LMNN(BatchLearner):
             The examples.
         y : array of shape (n,)
             Class labels.
+        sample_weight : array of shape (n,), default=None
+            Weights of the examples: one of weight 2 counts as two in the same place, one of weight
+            0 is left out. See the notes.
 
         Returns
         -------
@@ -219,21 +238,28 @@ class LMNN(BatchLearner):
             The fitted learner.
         """
         with unchanged_if_refused(self):
-            X, labels = self._dense_examples(X, y)
+            X, y = self._examples(X, y)
+            given = checks.targets(self.targets, y, self.validation_fraction)
+            weight = None
+            if sample_weight is not None:
+                weight, kept = positive_weights(sample_weight, len(y), self.validation_fraction)
+                X, y = X[kept], y[kept]
+                given = None if given is None else renumbered(given, kept)
+            X, labels = self._dense(X, y)
             checks.rank(self.n_components, self.solver)
             check_at_most("n_components", self.n_components, X.shape[1], "the number of features")
-            given = checks.targets(self.targets, labels, self.validation_fraction)
             start = self._given_start(self.n_components)
             checks.start(start, X)
             random = check_random_state(self.random_state)
             X, labels, held = held_out(X, labels, self.validation_fraction, random)
             classes = Classes(labels, len(self.classes_))
         if given is None:
-            warn_of_small_classes(labels, self.n_neighbors, stacklevel=3)
+            warn_of_small_classes(labels, self.n_neighbors, 3, weight)
         with self._log(*FIELDS) as log, workers() as team:
             if held is not None:
                 log.held_out = HeldOut(NeighborErrors(X, labels, *held, self.n_neighbors, team))
-            self._learn(X, classes, given, start, log, team, random)
+            search = _TargetSearch(X, classes, self.n_neighbors, given, weight, team)
+            self._learn(X, search, start, log, random)
         if not (self.converged_ or log.stopped):
             reached = ""
             if self.solver == "M":
@@ -244,21 +270,20 @@ class LMNN(BatchLearner):
     def _learn(
         self,
         X: Array,
-        classes: Classes,
-        given: Indices | None,
+        search: _TargetSearch,
         components: Matrix64 | None,
         log: RunLog,
-        team: Workers,
         random: np.random.RandomState,
     ) -> None:
         dtype = np.float64 if X.size <= SMALL or self.solver == "M" else np.float32
         hinge = SQUARED if self.hinge == "squared" else LINEAR
-        sample = Anchors(classes, given, self.max_anchors, random)
+        classes, team = search.classes, search.team
+        sample = Anchors(classes, search.given, self.max_anchors, random, search.weight)
         for stage in range(1, self.n_target_searches + 1):
             # Later stages look for targets under the distance of the stage before.
             under = components if stage > 1 else None
-            targets = self._targets(X, classes, given, under, sample.chosen, team)
-            problem = LMNNProblem(X, classes, targets, self.push_weight, hinge, dtype, team)
+            targets, costs = search(under, sample.chosen)
+            problem = LMNNProblem(X, classes, targets, self.push_weight, hinge, dtype, team, costs)
             found = self._solve(problem, components, stage, sample.factor, log)
             components = problem.components(found.L)
             if log.stopped:
@@ -275,8 +300,7 @@ class LMNN(BatchLearner):
         loss = found.value.loss, 0.0
         others = sample.others(random)
         if others is not None:
-            targets = self._targets(X, classes, given, under, others, team)
-            loss = sample.estimate(loss[0], problem.losses(found.L, targets))
+            loss = sample.estimate(loss[0], problem.losses(found.L, *search(under, others)))
         missing = max(0, (self.n_components or 0) - len(components))
         self._keep(np.pad(components, ((0, missing), (0, 0))), X.dtype)
         self.loss_, self.loss_std_ = loss
@@ -286,21 +310,6 @@ class LMNN(BatchLearner):
             self.gap_ = sample.factor * (found.value.loss - found.bound)
         self.n_active_, self.converged_ = found.value.active, found.converged
         self.n_iter_, self.history_ = len(log.rows), log.history
-
-    def _targets(
-        self,
-        X: Array,
-        classes: Classes,
-        given: Indices | None,
-        under: Matrix64 | None,
-        anchors: NDArray[np.int32] | None,
-        team: Workers,
-    ) -> NDArray[np.int32]:
-        """Targets of the anchors: those given, in the first pass, or the nearest under a map."""
-        if given is not None and under is None:
-            return classes.sorted_targets(given, anchors)
-        Z = X if under is None else X @ under.T.astype(X.dtype)
-        return nearest_targets(Z, classes, self.n_neighbors, team, anchors)
 
     def _solve(
         self,
@@ -312,13 +321,41 @@ class LMNN(BatchLearner):
     ) -> LMNNSolution:
         if components is not None:
             L = problem.coordinates(components)
-        elif self.init == "pca":
-            L = problem.principal(self.n_components)
         else:
-            L = problem.start(self.n_components)
+            make = problem.principal if self.init == "pca" else problem.start
+            L = problem.with_signs(make(self.n_components))
         if len(L) > L.shape[1]:
             L = np.linalg.qr(L).R
 
         look = logged(log, stage, problem.objective, problem.components, factor)
         method = solve if self.solver == "L" else solve_convex
         return method(problem.objective, L, max_iter=self.max_iter, tol=self.tol, look=look)
+
+
+@dataclass(frozen=True)
+class _TargetSearch:
+    """Targets of points: those given, or the nearest under a map; and how often they count."""
+
+    X: Array
+    classes: Classes
+    n_neighbors: int
+    given: Indices | None
+    weight: NDArray[np.float64] | None
+    team: Workers
+
+    def __call__(
+        self, under: Matrix64 | None, anchors: NDArray[np.int32] | None
+    ) -> tuple[NDArray[np.int32], Costs | None]:
+        """Of the anchors, sorted rows, or of all; those given are for the first pass."""
+        weight = None if self.weight is None else self.weight[self.classes.order]
+        if self.given is not None and under is None:
+            targets = self.classes.sorted_targets(self.given, anchors)
+            return targets, None if weight is None else given_costs(targets, weight)
+        Z = self.X if under is None else self.X @ under.T.astype(self.X.dtype)
+
+        def find(k: int) -> NDArray[np.int32]:
+            return nearest_targets(Z, self.classes, k, self.team, anchors)
+
+        if weight is None:
+            return find(self.n_neighbors), None
+        return weighted_targets(find, weight, self.n_neighbors, anchors)

@@ -83,12 +83,16 @@ class LMNNObjective:
     With z = Lx and w_ab the derivative of ε by D_ab, the gradient is 2 Σ_ab w_ab (z_a − z_b)(x_a −
     x_b)ᵀ: one sum of differences of z for each point, and one product with X.
 
+    With costs, the term of i, j counts costs_ij times, and in it that of l costs_l times.
+
     Parameters
     ----------
     X : array of shape (n, d)
         Sorted by class and centered; its type is that of the work.
     targets : array of shape (n, k)
         Rows of X, −1 for none.
+    costs : Costs, default=None
+        How often terms count; once each by default.
 
     Attributes
     ----------
@@ -106,13 +110,16 @@ class LMNNObjective:
         mu: float,
         hinge: Hinge,
         workers: Workers,
+        costs: kernel.Costs | None = None,
     ) -> None:
         self.X, self.targets, self.classes = X, targets, classes
-        self.mu, self.hinge, self.workers = mu, hinge, workers
+        self.mu, self.hinge, self.workers, self.costs = mu, hinge, workers, costs
         self.anchors = np.flatnonzero((targets >= 0).any(axis=1)).astype(np.int32)
         self.covariance = np.zeros((X.shape[1], X.shape[1]))
         for a, b in workers.cut(len(X)):
-            self.covariance += X[a:b].T @ X[a:b]
+            part = X[a:b]
+            counted = part if costs is None else (part.T * costs.points[a:b].astype(X.dtype)).T
+            self.covariance += counted.T @ part
         self._reach = np.empty(targets.shape, dtype=X.dtype)
         self._Z = np.empty((len(X), 0), dtype=X.dtype)
         self._G: list[Array] = []
@@ -158,7 +165,11 @@ class LMNNObjective:
         other = ends[anchors[rows]] != ends[block][columns]
         rows, columns = rows[other], columns[other]
         h = self._reach[anchors[rows]] - D[rows, columns, None]
-        return float(self.hinge.slopes(h[h > 0]).sum())
+        slopes = self.hinge.slopes(h[h > 0])
+        if self.costs is not None:
+            cost = self.costs.targets[anchors[rows]] * self.costs.points[block][columns, None]
+            slopes = slopes * cost[h > 0]
+        return float(slopes.sum())
 
     def _column_blocks(self) -> list[slice]:
         return [slice(at, at + BLOCK) for at in range(0, len(self.X), BLOCK)]
@@ -167,21 +178,31 @@ class LMNNObjective:
         """The terms of ε of each anchor, over the candidates."""
         Z, k = self._mapped(L), self.targets.shape[1]
         self._pull(Z)
-        out = (1 - self.mu) * np.maximum(self._reach - 1.0, 0).sum(axis=1, dtype=np.float64)
+        cost = 1.0 if self.costs is None else self.costs.targets
+        pulled = cost * np.maximum(self._reach - 1.0, 0)
+        out = (1 - self.mu) * pulled.sum(axis=1, dtype=np.float64)
         pairs = self.candidates
         for block in row_slices(len(pairs.columns), 8 * (Z.shape[1] + k), BLOCK_BYTES):
             b = pairs.columns[block]
             a = np.searchsorted(pairs.indptr, np.arange(block.start, block.stop), side="right") - 1
             V = Z[a] - Z[b]
             D = np.einsum("ij,ij->i", V, V)[:, None]
-            for i in (a, b):
-                pushed = self.hinge.values(self._reach[i] - D).sum(axis=1, dtype=np.float64)
-                np.add.at(out, i, self.mu * pushed)
+            for i, impostor in ((a, b), (b, a)):
+                pushed = self.hinge.values(self._reach[i] - D)
+                if self.costs is not None:
+                    pushed = pushed * self.costs.targets[i] * self.costs.points[impostor, None]
+                np.add.at(out, i, self.mu * pushed.sum(axis=1, dtype=np.float64))
         return out[self.anchors]
 
     def pull_scatter(self) -> NDArray[np.float64]:
         """(1−μ) Σ (x_i − x_j)(x_i − x_j)ᵀ over the targets j of i."""
-        return (1 - self.mu) * target_scatter(self.X, self.targets, self.workers)
+        return (1 - self.mu) * target_scatter(
+            self.X, self.targets, self.workers, self._target_costs
+        )
+
+    @property
+    def _target_costs(self) -> NDArray[np.float64] | None:
+        return None if self.costs is None else self.costs.targets
 
     def _mapped(self, L: NDArray[np.float64]) -> Array:
         # In the same place every time: fresh memory costs more than the product.
@@ -198,7 +219,9 @@ class LMNNObjective:
     def _pull(self, Z: Array) -> float:
         """Σ D_ij over the targets; the reach of each point is noted."""
         sums = self.workers.map(
-            lambda rows: kernel.reaches(Z, self.targets, rows[0], rows[1], self._reach),
+            lambda rows: kernel.reaches(
+                Z, self.targets, rows[0], rows[1], self._reach, self._target_costs
+            ),
             self.workers.cut(len(Z)),
         )
         self._furthest = self._reach.max(axis=1).astype(np.float64)
@@ -206,6 +229,7 @@ class LMNNObjective:
 
     def _evaluated(self, Z: Array, V: Array) -> HingeEvaluation:
         """ε, and Σ_ab w_ab (v_a − v_b)(x_a − x_b)ᵀ."""
+        costs = self._target_costs
         pulled = self._pull(Z)
         if not self._G or self._G[0].shape != V.shape:
             self._G = [np.empty_like(V) for _ in range(self.workers.n)]
@@ -218,7 +242,9 @@ class LMNNObjective:
         ) -> tuple[float, float, int]:
             G[:] = 0
             weights[:] = 0
-            return kernel.push(Z, V, reach, pairs, self.hinge, self.mu, *rows, G, weights)
+            return kernel.push(
+                Z, V, reach, pairs, self.hinge, self.mu, rows, G, weights, self.costs
+            )
 
         cuts = self.candidates.cut(self.workers.n)
         pushed, slope, active = map(
@@ -229,7 +255,7 @@ class LMNNObjective:
             weights += more
         self.workers.map(
             lambda G, rows: kernel.pull(
-                V, self.targets, weights, 1 - self.mu, self.mu, rows[0], rows[1], G
+                V, self.targets, weights, 1 - self.mu, self.mu, rows[0], rows[1], G, costs
             ),
             self._G,
             self.workers.cut(len(Z)),
@@ -249,13 +275,18 @@ class LMNNObjective:
         return np.sum(self.workers.map(part, self.workers.cut(len(self.X))), axis=0)
 
 
-def target_scatter(X: Array, targets: NDArray[np.int32], workers: Workers) -> NDArray[np.float64]:
-    """Σ (x_i − x_j)(x_i − x_j)ᵀ over the targets j of i."""
+def target_scatter(
+    X: Array,
+    targets: NDArray[np.int32],
+    workers: Workers,
+    costs: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Σ (x_i − x_j)(x_i − x_j)ᵀ over the targets j of i, times the costs if there are any."""
     weights = np.zeros(targets.shape)
 
     def part(rows: tuple[int, int]) -> NDArray[np.float64]:
         G = np.zeros_like(X)
-        kernel.pull(X, targets, weights, 1.0, 0.0, rows[0], rows[1], G)
+        kernel.pull(X, targets, weights, 1.0, 0.0, rows[0], rows[1], G, costs)
         return (G.T @ X).astype(np.float64)
 
     scatter = np.sum(workers.map(part, workers.cut(len(X))), axis=0)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from samewise._typing import Array
+from samewise.kernels.lmnn_loops import Costs
 from samewise.kernels.pairwise import row_slices
 from samewise.learners.batch.lmnn.objective import Hinge, LMNNObjective, target_scatter
 from samewise.learners.batch.lmnn.start import automatic, row_space
@@ -29,6 +30,8 @@ class LMNNProblem(WhitenedBasis):
         Among the sorted rows.
     dtype : float32 or float64
         Type of the work.
+    costs : Costs, default=None
+        How often terms count; once each by default.
     """
 
     def __init__(
@@ -40,23 +43,29 @@ class LMNNProblem(WhitenedBasis):
         hinge: Hinge,
         dtype: DTypeLike,
         workers: Workers,
+        costs: Costs | None = None,
     ) -> None:
-        S, unit = _sorted(X, classes, dtype)
+        S, unit = _sorted(X, classes, dtype, costs)
         span = None
-        if len(X) <= X.shape[1]:
+        # A point of weight 2 is two points here too.
+        if (len(X) if costs is None else costs.points.sum()) <= X.shape[1]:
             span = row_space(S)
             S = S @ span.astype(dtype)
         # The sum of squared distances to targets becomes n k ‖L′‖²: as well conditioned as can be.
-        n_targets = max(int(np.count_nonzero(targets >= 0)), 1)
-        super().__init__(target_scatter(S, targets, workers) / n_targets, unit, span)
+        counted = None if costs is None else costs.targets
+        n_targets = float(np.count_nonzero(targets >= 0) if counted is None else counted.sum())
+        scatter = target_scatter(S, targets, workers, counted)
+        super().__init__(scatter / (n_targets or 1.0), unit, span)
         S = _mapped(S, self.whitener.astype(dtype))
-        self.objective = LMNNObjective(S, targets, classes, mu, hinge, workers)
+        self.objective = LMNNObjective(S, targets, classes, mu, hinge, workers, costs)
 
-    def losses(self, L: Matrix64, targets: NDArray[np.int32]) -> NDArray[np.float64]:
+    def losses(
+        self, L: Matrix64, targets: NDArray[np.int32], costs: Costs | None
+    ) -> NDArray[np.float64]:
         """The terms of the loss at L′ of each point that has targets, over all its triplets."""
         known = self.objective
         objective = LMNNObjective(
-            known.X, targets, known.classes, known.mu, known.hinge, known.workers
+            known.X, targets, known.classes, known.mu, known.hinge, known.workers, costs
         )
         objective.slack = 0.0
         objective.search(L)
@@ -73,9 +82,15 @@ class LMNNProblem(WhitenedBasis):
         return self.coordinates(V.T)
 
 
-def _sorted(X: Array, classes: Classes, dtype: DTypeLike) -> tuple[Array, float]:
+def _sorted(
+    X: Array, classes: Classes, dtype: DTypeLike, costs: Costs | None
+) -> tuple[Array, float]:
     """Rows by class, centered and divided by the largest value, which is returned too."""
-    mean, unit = center(X)
+    weight = None
+    if costs is not None:
+        weight = np.empty(len(X))
+        weight[classes.order] = costs.points
+    mean, unit = center(X, weight)
     S = np.empty(X.shape, dtype=dtype)
     for rows in row_slices(len(X), 8 * X.shape[1], BLOCK_BYTES):
         S[rows] = (X[classes.order[rows]] - mean) / unit

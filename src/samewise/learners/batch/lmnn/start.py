@@ -51,21 +51,31 @@ def best_scale(objective: LMNNObjective, L: Matrix64) -> tuple[float, float]:
     D = squared_distances(Z, objective.X[others] @ mapped)
     D[ends[anchors][:, None] == ends[others]] = np.inf
     # Only the nearest impostors are ever reached, and they decide.
-    D = np.partition(D, min(NEAREST, D.shape[1] - 1), axis=1)[:, :NEAREST]
-    margins = (T[:, :, None] - D[:, None]).ravel().astype(np.float64)
-    margins = margins[np.isfinite(margins)]
-    pulled = float(np.nansum(T))
+    nearest = min(NEAREST, D.shape[1] - 1)
+    n_near, count = np.count_nonzero(near >= 0), np.ones(1)
+    if objective.costs is None:
+        D = np.partition(D, nearest, axis=1)[:, :NEAREST]
+    else:
+        kept = np.argpartition(D, nearest, axis=1)[:, :NEAREST]
+        D = np.take_along_axis(D, kept, axis=1)
+        cost = objective.costs.targets[anchors]
+        count = cost[:, :, None] * objective.costs.points[others[kept]][:, None]
+        n_near = cost.sum()
+    margins = (T[:, :, None] - D[:, None]).astype(np.float64)
+    finite = np.isfinite(margins)
+    margins, count = margins[finite], np.broadcast_to(count, finite.shape)[finite]
+    pulled = float(np.nansum(T if objective.costs is None else cost * T))
     if not (pulled > 0 and len(margins)):
         return 0.0, 1.0
 
     def slope(t: float) -> float:
-        return (1 - mu) * pulled + mu * step * float(margins[1 + t * margins > 0].sum())
+        return (1 - mu) * pulled + mu * step * float((count * margins)[1 + t * margins > 0].sum())
 
-    unit = np.count_nonzero(near >= 0) / pulled
+    unit = n_near / pulled
     low, high = -20.0, 20.0
     for _ in range(20):
         middle = (low + high) / 2
         low, high = (middle, high) if slope(unit * 2.0**middle) < 0 else (low, middle)
     t = unit * 2.0**high
-    loss = (1 - mu) * t * pulled + mu * step * float(np.maximum(1 + t * margins, 0).sum())
+    loss = (1 - mu) * t * pulled + mu * step * float((count * np.maximum(1 + t * margins, 0)).sum())
     return loss, float(np.sqrt(t))
