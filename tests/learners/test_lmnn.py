@@ -31,6 +31,7 @@ from tests.pairwise import SEEDS, pairwise
 from tests.reference.lmnn import loss_and_gradient, target_neighbors
 
 
+@pytest.mark.filterwarnings("ignore:1 of 3 classes have no more than n_neighbors=3")
 @parametrize_with_checks([LMNN(), LMNN(n_target_searches=2, hinge="squared")])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)

@@ -15,6 +15,9 @@ from samewise.supervision.supervision_checks import checked_weights
 Targets = NDArray[np.int32]
 Weights = NDArray[np.float64]
 
+ROUNDING = 1e-12
+"""What is left of the wanted weight when sums of weights are rounded, relative to it."""
+
 
 def positive_weights(
     sample_weight: ArrayLike, n: int, validation_fraction: float | None
@@ -71,11 +74,12 @@ def weighted_targets(
     while True:
         others = find(places)
         there = np.where(others >= 0, weight[others], 0.0)
-        before = copies[:, None] + np.cumsum(there, axis=1) - there
-        if np.all((others[:, -1] < 0) | (before[:, -1] + there[:, -1] >= k)):
+        wanted = k - copies[:, None] - np.cumsum(there, axis=1) + there
+        wanted[wanted < ROUNDING * k] = 0
+        if np.all((others[:, -1] < 0) | (wanted[:, -1] <= there[:, -1])):
             break
         places *= 2
-    count = np.column_stack([copies, np.clip(k - before, 0, there)])
+    count = np.column_stack([copies, np.minimum(wanted, there)])
     targets = np.where(count > 0, np.column_stack([own, others]), -1).astype(np.int32)
     # Those that count come first.
     order = np.argsort(targets < 0, axis=1, kind="stable")
