@@ -22,6 +22,7 @@ from samewise.files.state import Saved, State
 from samewise.files.storable import Storable, restored, stored
 from samewise.forms import Form
 from samewise.kernels.pairwise import row_slices
+from samewise.kernels.sparse_structure import sound_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +224,7 @@ class Model(Storable):
         return cls(**found)
 
     def _own_columns(self, X: Any, names: Sequence[str] | None) -> Matrix:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = check_array(sound_rows(X), accept_sparse="csr", dtype=[np.float64, np.float32])
         if names is not None and self.feature_names is not None:
             same = tuple(names) == self.feature_names
             return X if same else X[:, self._columns(names)]

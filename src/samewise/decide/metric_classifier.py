@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.kernels.sparse_structure import sound_rows
 
 _FLOATS = [np.float64, np.float32]
 
@@ -21,14 +22,14 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
 
     def _examples(self, X: Matrix, y: ArrayLike) -> tuple[Matrix, NDArray[Any]]:
         """The training examples, checked."""
-        X, classes = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
+        X, classes = validate_data(self, sound_rows(X), y, accept_sparse="csr", dtype=_FLOATS)
         check_classification_targets(classes)
         return X, classes
 
     def _queries(self, X: Matrix) -> Matrix:
         """Rows to classify, checked."""
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+        return validate_data(self, sound_rows(X), accept_sparse="csr", dtype=_FLOATS, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

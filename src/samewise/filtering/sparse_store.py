@@ -15,6 +15,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.files.container import parse
 from samewise.files.state import Saved, State
 from samewise.kernels import sparse_rows
+from samewise.kernels.sparse_structure import sound_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +127,7 @@ class Rows:
 
 def as_rows(X: Any, n_features: int | None = None, name: str = "documents") -> Rows:
     """Rows of a dense or sparse matrix, checked: finite, two-dimensional, of `n_features`."""
+    X = sound_rows(X, name)
     try:
         # A copy: what follows changes it in place.
         matrix = sparse.csr_array(X, dtype=np.float64, copy=True)

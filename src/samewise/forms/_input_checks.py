@@ -18,6 +18,7 @@ from samewise.exceptions import (
 )
 from samewise.forms._frozen import freeze
 from samewise.kernels import psd
+from samewise.kernels.sparse_structure import sound_rows
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # How far from symmetric and from semi-definite rounding alone may bring a matrix, relative to its
@@ -239,7 +240,7 @@ def _negative_part(eigenvalues: Array, vectors: Array) -> Array:
 
 
 def _as_rows(X: Any, name: str) -> Matrix:
-    X = _as_csr(X) if sparse.issparse(X) else _as_dense(X, name)
+    X = _as_csr(X, name) if sparse.issparse(X) else _as_dense(X, name)
     if X.ndim == 1:
         raise InvalidInputError(
             f"{name} must have two dimensions (rows, features), but it has one; reshape it with "
@@ -255,7 +256,7 @@ def _as_rows(X: Any, name: str) -> Matrix:
 
 def _as_dense(X: Any, name: str) -> Array:
     if sparse.issparse(X):
-        X = X.toarray()
+        X = sound_rows(X, name).toarray()
     try:
         X = np.asarray(X)
         if X.dtype in _FLOATS and X.dtype.isnative:
@@ -269,11 +270,6 @@ def _as_dense(X: Any, name: str) -> Array:
         ) from error
 
 
-def _as_csr(X: Any) -> Matrix:
-    X = X.tocsr()
-    if X.dtype not in _FLOATS:
-        X = X.astype(np.float64)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+def _as_csr(X: Any, name: str) -> Matrix:
+    X = sound_rows(X, name)
+    return X if X.dtype in _FLOATS else X.astype(np.float64)

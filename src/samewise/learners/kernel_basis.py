@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, NotPSDError
 from samewise.forms import KernelMahalanobis
+from samewise.kernels.sparse_structure import sound_rows
 from samewise.learners.attributes import Attribute, FormOf, Values
 from samewise.learners.constraints import COUNT, check_at_most
 from samewise.learners.dense_rows import check_scale
@@ -103,7 +104,7 @@ class KernelBasis(MapLearner, storable=False):
 
     def _rows(self, X: Any) -> Matrix:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._accepted)
+        return validate_data(self, sound_rows(X), reset=False, **self._accepted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,6 +15,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
 from samewise.forms import KernelMahalanobis
+from samewise.kernels.sparse_structure import sound_rows
 from samewise.learners.attributes import Attribute, Count, FeatureNames
 from samewise.learners.class_checks import numbered
 from samewise.learners.constraints import SHARED
@@ -73,7 +74,7 @@ class Learner(Storable, BaseEstimator, storable=False):
 
     def _examples(self, X: Any, y: Any, reset: bool = True) -> tuple[Matrix, NDArray[Any]]:
         """Labeled examples, checked as scikit-learn does."""
-        return validate_data(self, X, y, reset=reset, ensure_min_samples=2, **ROWS)
+        return validate_data(self, sound_rows(X), y, reset=reset, ensure_min_samples=2, **ROWS)
 
     def _dense_examples(self, X: Any, y: Any) -> tuple[Array, Indices]:
         """Labeled examples as dense rows, and the number of each one's class in `classes_`."""
@@ -89,7 +90,7 @@ class Learner(Storable, BaseEstimator, storable=False):
     def _rows(self, X: Any) -> Matrix:
         """Rows to use what was learned on, checked as scikit-learn does."""
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **ROWS)
+        return validate_data(self, sound_rows(X), reset=False, **ROWS)
 
     def _set_n_features(self, n_features: int, reset: bool = True) -> None:
         """What scikit-learn's check of examples does, for examples named by row numbers."""

@@ -62,6 +62,7 @@ def as_pairs(
                 "None: give +1 (similar) or -1 (dissimilar) for each pair."
             )
         pairs = Pairs.from_arrays(X, y, sample_weight)
+    pairs.check_rows()
     if not len(pairs.y):
         raise InvalidInputError(f"{learner} needs at least one pair. Got none.")
     return pairs
@@ -117,6 +118,7 @@ def as_triplets(
             "Triplets carry their own weights: give sample_weight to Triplets(...) instead."
         )
     triplets = X if isinstance(X, Triplets) else Triplets.from_arrays(X, sample_weight)
+    triplets.check_rows()
     if len(triplets) == 0:
         raise InvalidInputError(f"{learner} needs at least one triplet. Got none.")
     return triplets
@@ -125,6 +127,7 @@ def as_triplets(
 def as_members(pairs: Any, *, owner: str) -> Pairs:
     """Pairs to be judged, whose own labels do not matter: Pairs, or an array of shape (n, 2, d)."""
     if isinstance(pairs, Pairs):
+        pairs.check_rows()
         return pairs
     if isinstance(pairs, Triplets) or is_labeled(pairs):
         raise InvalidInputError(

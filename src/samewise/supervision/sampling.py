@@ -16,6 +16,7 @@ from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Form, Mahalanobis
 from samewise.kernels.neighbors import top_k
+from samewise.kernels.sparse_structure import sound_rows
 from samewise.supervision.supervision_checks import checked_weights
 
 PER_EXAMPLE, AT_MOST = 20, 100_000
@@ -300,7 +301,7 @@ def draw_triplets(
 
 def checked_grades(grades: Any, n_rows: int, n_columns: int) -> sp.coo_array:
     """Relevance grades as a sparse matrix of the expected shape."""
-    judged = sp.coo_array(grades)
+    judged = sp.coo_array(sound_rows(grades, "grades"))
     if judged.shape != (n_rows, n_columns):
         raise InvalidInputError(
             f"grades must have shape ({n_rows}, {n_columns}), a row for each query and a column "

@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 
 from samewise._typing import Indices, Matrix, Signs
 from samewise.exceptions import InvalidInputError
+from samewise.kernels.sparse_structure import sound_rows
 
 LARGEST = {np.dtype(np.float64): 1e70, np.dtype(np.float32): 1e15}
 """Beyond this a step would need ‖v‖⁴ or a product that the type cannot hold."""
@@ -23,6 +24,7 @@ def checked_rows(
 
     With `more_columns`, as for rows of a kernel matrix, there may be more features than wanted.
     """
+    X = sound_rows(X, name)
     floats = [np.float64, np.float32]
     try:
         X = check_array(
@@ -71,9 +73,15 @@ def labeled_rows(
 
 
 def checked_matrix(X: Any, name: str = "X") -> Matrix:
-    """X as a finite 2-D float array or CSR matrix; float32 and float64 pass uncopied."""
+    """X as a finite 2-D float array or CSR matrix; float32 and float64 pass uncopied.
+
+    The indices of a CSR matrix are a read-only copy: they stay those that were checked.
+    """
     X = checked_rows(X, None, name, least=0)
-    values = X.data if sp.issparse(X) else X
+    values = X
+    if sp.issparse(X):
+        values = X.data
+        X.indices, X.indptr = read_only(X.indices), read_only(X.indptr)
     largest = max(values.max(initial=0.0), -values.min(initial=0.0))
     if largest > LARGEST[X.dtype]:
         raise InvalidInputError(

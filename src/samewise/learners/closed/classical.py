@@ -18,6 +18,7 @@ from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
 from samewise.forms import GeneralizedCosine, Mahalanobis
+from samewise.kernels.sparse_structure import sound_rows
 from samewise.learners.attributes import Attribute, FormOf, Labels, Values
 from samewise.learners.closed.closed_form import (
     MOST,
@@ -56,7 +57,7 @@ class FixedMetric(LinearMap, storable=False):
             The fitted learner.
         """
         with unchanged_if_refused(self):
-            d = validate_data(self, X, **ROWS).shape[1]
+            d = validate_data(self, sound_rows(X), **ROWS).shape[1]
             if d * d > MOST:
                 raise TooLargeError(
                     f"{type(self).__name__} holds a dense matrix of {d:,} × {d:,} values, more "

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import GeneralizedCosine, Mahalanobis
+from samewise.kernels.sparse_structure import sound_rows
 from samewise.learners.attributes import Attribute, FormOf
 from samewise.learners.dense_rows import dense_rows, typed
 from samewise.learners.learner import ROWS, MapLearner
@@ -36,7 +37,7 @@ class LinearMap(MapLearner, storable=False):
 
     def _points(self, X: Any) -> Array:
         """At least two points, checked and dense."""
-        X = validate_data(self, X, ensure_min_samples=2, **ROWS)
+        X = validate_data(self, sound_rows(X), ensure_min_samples=2, **ROWS)
         return dense_rows(X, type(self).__name__)
 
     def _keep(self, L: Array, dtype: np.dtype[Any]) -> None:

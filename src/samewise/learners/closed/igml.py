@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
+from samewise.kernels.sparse_structure import sound_rows
 from samewise.learners.attributes import Attribute, Labels
 from samewise.learners.class_checks import numbered
 from samewise.learners.closed.closed_form import LinearMap, centered, group_sums, whitening
@@ -192,7 +193,7 @@ class KIGML(KernelBasis):
         """
         random = check_random_state(self.random_state)
         with unchanged_if_refused(self, random):
-            X, y = validate_data(self, X, y, ensure_min_samples=2, **self._accepted)
+            X, y = validate_data(self, sound_rows(X), y, ensure_min_samples=2, **self._accepted)
             self.classes_, labels = numbered(np.asarray(y), "KIGML")
             self.landmarks_ = self._choose(X.shape, random)
             support = X[self.landmarks_].astype(np.float64)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
+from samewise.kernels.sparse_structure import sound_rows
 from samewise.learners.attributes import Attribute, Labels, Values
 from samewise.learners.class_checks import numbered
 from samewise.learners.closed.closed_form import LinearMap, whitening
@@ -77,7 +78,7 @@ class ChunkletLearner(Learner, storable=False):
                     f"{owner} learns from labels y or from chunklets. Got both; give one of the "
                     "two."
                 )
-            X = validate_data(self, X, **accepted)
+            X = validate_data(self, sound_rows(X), **accepted)
             self.__dict__.pop("classes_", None)
             return X, checked_chunklets(chunklets, X.shape[0])
         if y is None:
@@ -85,7 +86,7 @@ class ChunkletLearner(Learner, storable=False):
                 f"{owner} requires y to be passed, but the target y is None: give class labels or "
                 "chunklets with examples, ±1 with an array of pairs, or Pairs."
             )
-        X, y = validate_data(self, X, y, **accepted)
+        X, y = validate_data(self, sound_rows(X), y, **accepted)
         return X, self._chunklets_of_labels(np.asarray(y), random)
 
     def _chunklets_of_labels(self, y: NDArray[Any], random: np.random.RandomState) -> Indices:

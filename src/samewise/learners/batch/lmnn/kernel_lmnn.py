@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import KernelMahalanobis
+from samewise.kernels.sparse_structure import sound_rows
 from samewise.learners.attributes import Attribute, Count
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.estimator import LMNN
@@ -222,7 +223,7 @@ class KernelLMNN(KernelBasis):
         before = vars(self).copy()
         lmnn = None
         try:
-            X, labels = validate_data(self, X, y, ensure_min_samples=2, **self._accepted)
+            X, labels = validate_data(self, sound_rows(X), y, ensure_min_samples=2, **self._accepted)
             numbered(labels, "KernelLMNN")
             random = check_random_state(self.random_state)
             landmarks = self._choose(X.shape, random)

@@ -1,0 +1,67 @@
+"""Whether the arrays of a sparse matrix fit together.
+
+SciPy's loops and the compiled ones follow the indices of a sparse matrix without looking whether
+they are within it, and SciPy looks at them only if it is asked to. Whoever takes a sparse matrix
+from a user asks here first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from samewise.exceptions import InvalidInputError
+
+
+def sound_rows(X: Any, name: str = "X") -> Any:
+    """X, if it is sparse, as CSR with checked indices, sorted and unique; anything else as it is.
+
+    The values are shared with X where possible. The indices are a copy, so that what is done to X
+    later does not reach those that were checked.
+
+    Examples
+    --------
+    >>> X = sparse.csr_array([[0.0, 1.0]])
+    >>> X.indices[0] = 7
+    >>> sound_rows(X)
+    Traceback (most recent call last):
+    ...
+    samewise.exceptions.InvalidInputError: X is a sparse matrix whose arrays do not fit ...
+    """
+    if not sparse.issparse(X) or X.ndim != 2:
+        return X
+    try:
+        X = _checked(X)
+        if X.format != "csr":
+            # Once more: of lists and dictionaries SciPy takes whatever indices they hold.
+            X = _checked(X.tocsr())
+    except (ValueError, IndexError, TypeError, AttributeError, OverflowError) as error:
+        raise InvalidInputError(
+            f"{name} is a sparse matrix whose arrays do not fit together or lead out of its shape "
+            f"({str(error).rstrip('.')}). Its arrays may have been changed in place; make the "
+            "matrix anew."
+        ) from error
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _checked(X: Any) -> Any:
+    """A matrix of the same arrays that SciPy has checked; it remembers nothing of X's flags."""
+    match X.format:
+        case "csr" | "csc" | "bsr":
+            parts = X.data, np.array(X.indices), np.array(X.indptr)
+            X = type(X)(parts, shape=X.shape)
+            X.check_format(full_check=True)
+        case "coo":
+            X = type(X)((X.data, (X.row, X.col)), shape=X.shape)
+        case "dia":
+            X = type(X)((X.data, X.offsets), shape=X.shape)
+        case "lil":
+            lengths = [[len(row) for row in rows] for rows in (X.rows, X.data)]
+            if lengths[0] != lengths[1] or len(X.rows) != X.shape[0]:
+                raise ValueError("there must be a value for each index")
+    return X
