@@ -1,11 +1,29 @@
-"""What is refused changes nothing."""
+"""What is refused changes nothing, and what is being changed is not looked at."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from weakref import WeakKeyDictionary
 
 import numpy as np
+
+# Not attributes: an estimator is copied, pickled and compared by its attributes.
+_locks: WeakKeyDictionary[object, threading.RLock] = WeakKeyDictionary()
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C that has waited for a sound state: there is nothing to put back."""
+
+
+def alone(owner: object) -> AbstractContextManager[object]:
+    """One thread at a time; the same thread may enter again.
+
+    Who learns is inside from the beginning to the end, and so is who reads what is being learned:
+    a reader meets the state before or after, never one between.
+    """
+    return _locks.setdefault(owner, threading.RLock())
 
 
 @contextmanager
@@ -25,9 +43,13 @@ def unchanged_if_refused(
     numbers = None if random is None else random.get_state(legacy=False)
     try:
         yield
+    except Interrupted:
+        raise
     except BaseException:
-        vars(owner).clear()
+        # Put back before the rest is taken away: another thread never misses an attribute.
         vars(owner).update(attributes)
+        for name in vars(owner).keys() - attributes.keys():
+            del vars(owner)[name]
         if random is not None and numbers is not None:
             random.set_state(numbers)
         raise

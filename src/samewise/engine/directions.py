@@ -22,6 +22,7 @@ from samewise.kernels.rank_one import (
     gather_sparse_differences,
     gather_triplets,
 )
+from samewise.kernels.scales import dense_scale, largest, sparse_scale
 from samewise.kernels.steps import Wanted
 from samewise.supervision import Pairs, Triplets
 
@@ -62,6 +63,20 @@ class Directions:
     def sparse(self) -> bool:
         """Whether the vectors are rows of CSR matrices."""
         return bool(sp.issparse(self.right))
+
+    def scale(self) -> tuple[float, float, float]:
+        """How large the numbers are; NaN where one is not finite.
+
+        Returns the largest of the vectors, the least over the vectors that are not zero of their
+        largest, and the largest target or weight.
+        """
+        sides = (self.right,) if self.symmetric else (self.left, self.right)
+        found = [
+            sparse_scale(V.indptr, V.data) if sp.issparse(V) else dense_scale(V) for V in sides
+        ]
+        most, least = zip(*found, strict=True)
+        # Unlike a maximum, a sum with NaN is NaN.
+        return max(most) + 0.0 * sum(most), min(least), largest(self.target, self.weight)
 
     def rows(self, start: int, stop: int | None = None) -> Directions:
         """A contiguous part."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numba import njit
@@ -93,6 +93,10 @@ class History:
         self.rounds += n
         if points.size:
             self._points.append(points)
+
+    def copy(self) -> History:
+        """The same history, which does not go on with this one."""
+        return replace(self, _points=list(self._points))
 
     @property
     def curve(self) -> dict[str, NDArray[np.float64]]:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from samewise.engine.directions import Directions
 from samewise.engine.mover import Trace
 from samewise.engine.stores import Symmetric
@@ -41,6 +43,8 @@ class LogDetMover(Storable):
         rate = block.weight / (1.0 / self.eta)
         moved: Any = (A, V, block.offset, self.b, block.target, rate, trace.tau, trace.violation)
         logdet.online(*moved)
+        if not np.isfinite(A.sum()):
+            raise FloatingPointError("A is not finite")
         self.store.matrix = A
         trace.b = self.b
         return trace

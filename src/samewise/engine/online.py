@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,16 +15,29 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from samewise._rollback import Interrupted
 from samewise._typing import Array, Matrix
 from samewise.engine.averaging import Average, Spec
 from samewise.engine.directions import Directions
 from samewise.engine.history import History
 from samewise.engine.mover import Mover
 from samewise.engine.progress import Progress
+from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable, restored, stored
+from samewise.kernels.scales import largest
 from samewise.supervision import Pairs, Triplets
 from samewise.supervision.containers import passes
+from samewise.supervision.supervision_checks import LARGEST
+
+SMALLEST = {np.dtype(np.float64): 1e-70, np.dtype(np.float32): 1e-18}
+"""Below this, what a vector's squared length is multiplied with or divided by gets lost."""
+ORDINARY = {np.dtype(np.float64): 1e20, np.dtype(np.float32): 1e6}
+"""Vectors of at most this length, and of at least its inverse, move a matrix without overflow. A
+passive–aggressive step projects the matrix on a half-space, which adds at most target/‖G‖ to its
+norm, squares added; variances and covariances only shrink; what is divided by is not lost."""
+MODERATE = {np.dtype(np.float64): 1e60, np.dtype(np.float32): 1e12}
+"""The same for the matrix and for what it was made with."""
 
 
 class Online:
@@ -40,14 +55,100 @@ class Online:
         self.mover = mover
         self.average = Average(average)
         self.history = History()
+        # Whether the present numbers may lead out of range; None where it is not known.
+        self._extreme: bool | None = None
+        # What to go back to: None outside of `whole`, and empty where nothing is kept yet.
+        self._kept: dict[str, Any] | None = None
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What is learned inside is learned as a whole or, if an error is raised, not at all.
+
+        A copy of the state is kept only where it may be needed. To copy a matrix takes as long as
+        to learn from an example of as many dimensions, and one example, or one portion, of
+        ordinary numbers cannot fail once it has been looked at.
+        """
+        self._kept = {}
+        try:
+            yield
+            if self._kept:
+                self.check()
+        except Interrupted:
+            raise
+        except BaseException:
+            vars(self).update(self._kept)
+            raise
+        finally:
+            self._kept = None
+
+    def hold(self) -> None:
+        """Keep a copy of the state until `whole` is left, unless there is one."""
+        if self._kept is not None and not self._kept:
+            self._kept = copy.deepcopy(vars(self))
+
+    def check(self) -> None:
+        """Refuse a state that is not finite."""
+        arrays = self.state().arrays.values()
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = all(math.isfinite(array.sum()) for array in arrays)
+        if not finite and not all(np.isfinite(array).all() for array in arrays):
+            raise out_of_range(self.mover.store.dtype)
 
     def learn(self, directions: Directions) -> NDArray[np.float64]:
-        """Go through the directions in order; returns the τ of each."""
+        """Go through the directions in order; returns the τ of each.
+
+        Directions that are not finite, too large or too small are refused before anything moves.
+        """
+        if not self._ordinary(directions):
+            self._extreme = True
+            self.hold()
+        try:
+            return self._learn(directions)
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            raise out_of_range(self.mover.store.dtype) from error
+
+    def _ordinary(self, directions: Directions) -> bool:
+        """Whether nothing can overflow."""
+        dtype = self.mover.store.dtype
+        most, least, others = directions.scale()
+        if not math.isfinite(most) or not math.isfinite(others):
+            raise InvalidInputError(
+                "An example or its weight is NaN or infinite, but every value must be finite. "
+                "Values may have been changed since they were checked, or differences overflow."
+            )
+        if most > LARGEST[dtype] or least < SMALLEST[dtype]:
+            raise InvalidInputError(
+                f"Examples or their differences have lengths from {least:.3g} to {most:.3g}, and "
+                f"{dtype} loses the squares of what is below {SMALLEST[dtype]:g} or above "
+                f"{LARGEST[dtype]:g}; scale the features, for instance with "
+                "sklearn.preprocessing.StandardScaler."
+            )
+        if self._extreme is None and self._kept is not None:
+            self._extreme = not self._moderate()
+        limit = ORDINARY[dtype]
+        return not self._extreme and most <= limit and least * limit >= 1 and others <= limit
+
+    def _moderate(self) -> bool:
+        """Whether the matrix, and what it was made with, have ordinary sizes."""
+        assert isinstance(self.mover, Storable)
+        state = stored(self.mover)
+        # gCosLA's step as the thesis prints it has no bound.
+        right = not state.values.get("printed", False)
+        limit = MODERATE[np.dtype(np.float64)]
+        for value in state.values.values():
+            if isinstance(value, float):
+                right &= value == 0 or 1 / limit <= abs(value) <= limit
+        limit = MODERATE[self.mover.store.dtype]
+        return right and all(np.abs(a).max(initial=0.0) <= limit for a in state.arrays.values())
+
+    def _learn(self, directions: Directions) -> NDArray[np.float64]:
         taus = np.zeros(len(directions))
         keep = self.average.kind != "last"
         start = 0
         while start < len(directions):
             trace = self.mover.advance(directions, start, keep)
+            if not math.isfinite(largest(trace.violation, trace.tau)):
+                raise out_of_range(self.mover.store.dtype)
             done = slice(start, start + trace.done)
             if keep:
                 rows = trace.updates
@@ -84,7 +185,10 @@ class Online:
     def _pass(self, course: Course, examples: Pairs | Triplets, progress: Progress) -> bool:
         """Go through the examples once; whether to stop before the end of all passes."""
         with few_threads(examples.X.shape[1]):
-            for part in portions(examples, *course.sizes):
+            parts = list(portions(examples, *course.sizes))
+            if len(parts) > 1 or course.n_passes > 1:
+                self.hold()
+            for part in parts:
                 course.show(examples[part])
                 progress.report(self.history)
                 if progress.interrupted or course.enough(self):
@@ -104,6 +208,15 @@ class Online:
         online.average = Average.restore(saved.part("average"), online.mover.store)
         online.history = History.restore(saved.part("history"))
         return online
+
+
+def out_of_range(dtype: np.dtype[Any]) -> InvalidInputError:
+    """What to raise where learning has led to numbers that are not finite."""
+    return InvalidInputError(
+        f"Learning has left the range of {dtype}: values or parameters are too large, too small or "
+        "of too different sizes. Scale the features, for instance with "
+        "sklearn.preprocessing.StandardScaler."
+    )
 
 
 @dataclass

@@ -9,6 +9,7 @@ import time
 from types import FrameType, TracebackType
 from typing import Any
 
+from samewise._rollback import Interrupted
 from samewise.engine.history import History
 
 
@@ -48,7 +49,7 @@ class Progress:
             signal.signal(signal.SIGINT, self._before)
         self._say(time.monotonic())
         if self.interrupted and kind is None:
-            raise KeyboardInterrupt(f"{self.label} was interrupted; what it had learned is kept.")
+            raise Interrupted(f"{self.label} was interrupted; what it had learned is kept.")
 
     def report(self, history: History) -> None:
         """Say where the run is, at most once a second; the last word comes when it ends."""

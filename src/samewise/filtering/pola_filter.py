@@ -148,7 +148,7 @@ class PolaFilter(SupervisedFilter):
         engine = self._engines[i] = self._engines[i] or self._engine()
         V = x.dense() - self._units[i][place : place + 1].dense()
         sign, one = np.array([y]), np.ones(1)
-        with few_threads(V.shape[1]):
+        with few_threads(V.shape[1]), engine.whole():
             engine.learn(Directions(V, V, -sign, sign, one, one))
         self._squares[i] = None
 

@@ -123,8 +123,9 @@ class Learner(Storable, BaseEstimator, storable=False):
         """
         check_is_fitted(self)
         pairs = as_members(X, owner=type(self).__name__)
+        form = self.metric_
         parts = [
-            self.metric_.pair_closeness(pairs.X[part.left], pairs.X[part.right])
+            form.pair_closeness(pairs.X[part.left], pairs.X[part.right])
             for part in (pairs[start : start + PAIRS] for start in range(0, len(pairs), PAIRS))
         ]
         return np.concatenate([np.empty(0, dtype=pairs.X.dtype), *parts])

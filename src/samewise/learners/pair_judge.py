@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from samewise._rollback import alone
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.forms.distance_form import EuclideanForm
@@ -67,8 +68,9 @@ class PairJudge(Learner, storable=False):
             squared distance, or the similarity minus the threshold.
         """
         check_is_fitted(self)
-        closeness = self._closeness(X)
-        b = getattr(self, "threshold_", None)
+        # The metric and the threshold of one state.
+        with alone(self):
+            closeness, b = self._closeness(X), getattr(self, "threshold_", None)
         if b is None:
             raise InvalidInputError(
                 f"This {type(self).__name__} has no threshold_: it was fitted on pairs of one kind "

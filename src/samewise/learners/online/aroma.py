@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from samewise._rollback import alone
 from samewise._typing import Array, Indices, Matrix
 from samewise.engine.averaging import Spec, checked_average
 from samewise.engine.gaussian_mover import DiagonalGaussian, FactoredGaussian
@@ -56,7 +57,8 @@ class UncertainScores:
             The variance of qᵀWp under what was learned: at first ‖q‖²‖p‖², small where much was
             learned about queries and items of that kind.
         """
-        return self._gaussian.variance(*self._in_coordinates(Q, P))
+        with alone(self):
+            return self._gaussian.variance(*self._in_coordinates(Q, P))
 
     def ask(
         self,
@@ -95,14 +97,15 @@ class UncertainScores:
             raise InvalidInputError(f"width must be a finite number. Got {width!r}.")
         single = np.ndim(q) == 1
         Q: Matrix = np.asarray(q)[None, :] if single else q
-        worth = self.score_variance(Q, candidates)
+        with alone(self):
+            form, worth = self.metric_, self.score_variance(Q, candidates)
         if not isinstance(n, Integral) or not 1 <= n <= worth.shape[1]:
             raise InvalidInputError(
                 f"n must be an integer between 1 and the number of candidates, {worth.shape[1]}. "
                 f"Got {n!r}."
             )
         if by == "upper":
-            worth = self.metric_.closeness(Q, candidates) + float(width) * np.sqrt(worth)
+            worth = form.closeness(Q, candidates) + float(width) * np.sqrt(worth)
         asked = top_k(worth, int(n))
         return asked[0] if single else asked
 
@@ -125,9 +128,11 @@ class UncertainScores:
         array of shape (k, l)
             The sampled scores.
         """
-        seen = self._in_coordinates(Q, P)
-        noise = Bilinear(self._gaussian.noise(check_random_state(random_state)))
-        return self.metric_.cross(Q, P) + noise.cross(*seen)
+        with alone(self):
+            seen = self._in_coordinates(Q, P)
+            noise = Bilinear(self._gaussian.noise(check_random_state(random_state)))
+            form = self.metric_
+        return form.cross(Q, P) + noise.cross(*seen)
 
     def _in_coordinates(self, Q: Matrix, P: Matrix) -> tuple[Matrix, Matrix]:
         """Queries and items, checked, as the Gaussian sees them."""
@@ -294,7 +299,8 @@ class DiagonalAROMA(UncertainScores, TripletLearner):
     @property
     def variance_(self) -> Array:
         """Σ, as a copy."""
-        return self._gaussian.variances.copy()
+        with alone(self):
+            return self._gaussian.variances.copy()
 
 
 @dataclass(eq=False, repr=False)
@@ -452,9 +458,11 @@ class FactoredAROMA(UncertainScores, TripletLearner):
     @property
     def query_covariance_(self) -> Array:
         """Λ, as a copy."""
-        return self._gaussian.left.matrix
+        with alone(self):
+            return self._gaussian.left.matrix
 
     @property
     def item_covariance_(self) -> Array:
         """Ω, as a copy."""
-        return self._gaussian.right.matrix
+        with alone(self):
+            return self._gaussian.right.matrix

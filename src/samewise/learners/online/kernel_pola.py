@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -189,6 +190,9 @@ class KernelPOLA(PairDistance, PairLearner):
         return RankOneMover(M, LEAST_B, step, psd="each", least_b=LEAST_B)
 
     def _learn(self, examples: Pairs, once: bool, **how: Any) -> None:
+        # The span and the matrix grow together, and a kernel may fail between them.
+        self._online.hold()
+        self._span = copy.copy(self._span)
         super()._learn(examples, once, sizes=(BLOCK, BLOCK), **how)
 
     def _show(self, examples: Pairs) -> None:

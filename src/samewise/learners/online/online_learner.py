@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
@@ -12,10 +14,11 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from samewise._rollback import unchanged_if_refused
+from samewise._rollback import alone, unchanged_if_refused
 from samewise._typing import Array
 from samewise.engine.averaging import Spec
 from samewise.engine.directions import Directions
+from samewise.engine.history import History
 from samewise.engine.mover import Mover
 from samewise.engine.online import Course, Online
 from samewise.exceptions import InvalidInputError
@@ -23,6 +26,7 @@ from samewise.files.state import Saved, State
 from samewise.forms import Form
 from samewise.learners.counted import Counted
 from samewise.learners.learner import Learner
+from samewise.supervision import Pairs, Triplets
 
 
 class OnlineLearner(Counted, Learner, storable=False):
@@ -31,6 +35,8 @@ class OnlineLearner(Counted, Learner, storable=False):
     A learner is a recipe of five things: the supervision it takes (`_supervision`), the directions
     it makes of it (`_directions`), what moves the matrix along them (`_mover`), the average of the
     hypotheses (`average`) and the form of the result (`_form`).
+
+    Threads may share a learner: who learns and who reads what was learned takes turns (`alone`).
     """
 
     n_passes: int
@@ -41,6 +47,7 @@ class OnlineLearner(Counted, Learner, storable=False):
     _keeps_random: ClassVar[bool] = True
     _moved_by: ClassVar[type]
     """The class of the mover."""
+    _online: Online
 
     @abstractmethod
     def _supervision(
@@ -105,8 +112,11 @@ class OnlineLearner(Counted, Learner, storable=False):
 
         In whatever portions a stream arrives, the result is that of one `fit` over all of it. The
         first portion settles what depends on the data, such as margin="auto" and rank. Input that
-        is refused changes nothing; in a stream of blocks, what was learned from the blocks before
-        the refused one is kept.
+        is refused changes nothing, also if that is found halfway through; in a stream of blocks,
+        what was learned from the blocks before the refused one is kept.
+
+        Threads may share a learner. Each block is learned by one of them at a time; a thread that
+        reads meanwhile waits, and meets what was learned before or after the block.
 
         Parameters
         ----------
@@ -139,16 +149,24 @@ class OnlineLearner(Counted, Learner, storable=False):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, new: bool, **more: Any
     ) -> None:
         """Learn: from scratch, all passes (`new`), or once more from the present state."""
-        reset = new or not self.__sklearn_is_fitted__()
-        random = check_random_state(self.random_state) if reset else self._random
-        with unchanged_if_refused(self, random):
-            examples = self._supervision(X, y, sample_weight, random, reset, **more)
-            if reset:
+        with alone(self):
+            reset = new or not self.__sklearn_is_fitted__()
+            random = check_random_state(self.random_state) if reset else self._random
+            # Nothing is drawn for one pass over pairs or triplets: their numbers need no copy,
+            # which would take as long as to learn from a few of them.
+            drawn = new or not isinstance(X, Pairs | Triplets)
+            with unchanged_if_refused(self, random if drawn else None):
+                examples = self._supervision(X, y, sample_weight, random, reset, **more)
+                if not reset:
+                    with self._online.whole():
+                        self._learn(examples, once=not new)
+                    return
                 self._online = Online(self._mover(examples), self.average)
                 self._random = random
                 # Filled when the form is asked for: a stream need not pay for it.
                 self._made: dict[int, tuple[Form, float]] = {}
-        self._learn(examples, once=not new)
+                self._learn(examples, once=not new)
+                self._online.check()
 
     def _learn(self, examples: Any, once: bool, **how: Any) -> None:
         """Go through the examples; `how` are parameters of the course."""
@@ -169,14 +187,15 @@ class OnlineLearner(Counted, Learner, storable=False):
 
     def _solution(self) -> tuple[Form, float]:
         """The form and threshold of the present state, computed once per state."""
-        state = self._history.rounds
-        if state not in self._made:
-            M, b = self._online.solution()
-            made = self._form(M), b
-            # In place: to use a learner does not set attributes.
-            self._made.clear()
-            self._made[state] = made
-        return self._made[state]
+        with alone(self):
+            state = self._history.rounds
+            if state not in self._made:
+                M, b = self._online.solution()
+                made = self._form(M), b
+                # In place: to use a learner does not set attributes.
+                self._made.clear()
+                self._made[state] = made
+            return self._made[state]
 
     @property
     def metric_(self) -> Any:
@@ -184,11 +203,36 @@ class OnlineLearner(Counted, Learner, storable=False):
         return self._solution()[0]
 
     @property
-    def _history(self) -> Any:
-        check_is_fitted(self)
-        return self._online.history
+    def _history(self) -> History:
+        with alone(self):
+            check_is_fitted(self)
+            return self._online.history.copy()
 
     # How it is stored
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a file that `samewise.load` reads.
+
+        The loaded learner equals this one bit for bit. It continues exactly where this one stopped.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced as a whole or not at all. A link is followed, and the
+            folder must exist. While the file is written, a temporary file lies beside it.
+
+        Notes
+        -----
+        No pickle: a file is data, checked when it is read. What is given as a callable, or as an
+        object of a class that samewise does not know, cannot be saved.
+        """
+        with alone(self):
+            super().save(path)
+
+    def __getstate__(self) -> Any:
+        # A copy: what is written of it later is not what another thread has learned by then.
+        with alone(self):
+            return copy.deepcopy(super().__getstate__())
 
     def _learned_state(self) -> State:
         return super()._learned_state().add("online", self._online.state())

@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from samewise._rollback import Interrupted, alone
 from samewise._typing import Array, Matrix
 from samewise.engine.directions import Directions, triplet_ranking
 from samewise.exceptions import InvalidInputError
@@ -214,14 +215,18 @@ class TripletLearner(
             return
         every = self.evaluate_every or -(-len(examples) // 10)
         watch = Watch(self._validation_score, every, self.patience)
+        interrupted = None
         try:
             sizes = (384, min(8192, every))
             super()._learn(examples, once, sizes=sizes, enough=watch.look, **how)
-        finally:
-            watch.note(self._online)
-            self._online = watch.best
-            self._held_out = None
-            self.validation_curve_ = watch.curve
+        except Interrupted as error:
+            interrupted = error
+        watch.note(self._online)
+        self._online = watch.best
+        self._held_out = None
+        self.validation_curve_ = watch.curve
+        if interrupted is not None:
+            raise interrupted
 
     def _validation_score(self) -> float:
         assert self._held_out is not None
@@ -244,8 +249,9 @@ class TripletLearner(
     @property
     def n_skipped_(self) -> int:
         """Number of triplets from which nothing could be learned."""
-        check_is_fitted(self)
-        return self._n_skipped
+        with alone(self):
+            check_is_fitted(self)
+            return self._n_skipped
 
     def get_bilinear_matrix(self) -> Array:
         """W of shape (n_features, n_item_features), as a copy.
@@ -315,9 +321,10 @@ class TripletLearner(
         name = type(self).__name__
         triplets = as_triplets(X, None, None, learner=name, draw=Triplets.from_labels)
         parts = [triplets[start : start + PAIRS] for start in range(0, len(triplets), PAIRS)]
+        form = self.metric_
         margins = [
-            self.metric_.pairs(part.X[part.anchor], part.items[part.positive])
-            - self.metric_.pairs(part.X[part.anchor], part.items[part.negative])
+            form.pairs(part.X[part.anchor], part.items[part.positive])
+            - form.pairs(part.X[part.anchor], part.items[part.negative])
             for part in parts
         ]
         return np.concatenate(margins)

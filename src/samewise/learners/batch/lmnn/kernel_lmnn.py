@@ -223,7 +223,9 @@ class KernelLMNN(KernelBasis):
         before = vars(self).copy()
         lmnn = None
         try:
-            X, labels = validate_data(self, sound_rows(X), y, ensure_min_samples=2, **self._accepted)
+            X, labels = validate_data(
+                self, sound_rows(X), y, ensure_min_samples=2, **self._accepted
+            )
             numbered(labels, "KernelLMNN")
             random = check_random_state(self.random_state)
             landmarks = self._choose(X.shape, random)
