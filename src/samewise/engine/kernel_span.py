@@ -20,6 +20,7 @@ from samewise._typing import Array, Matrix
 from samewise.engine.directions import pair_directions
 from samewise.engine.online import Online
 from samewise.engine.rank_one_mover import RankOneMover
+from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.forms.kernel_mahalanobis import _check_csr
 from samewise.kernels.gram_schmidt import gram_schmidt
@@ -74,6 +75,11 @@ class KernelSpan:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Coordinates Z in the present basis, Gram matrix R of what is left, squared lengths."""
         gram = _inner(kernel, left, right, left, right)
+        if not np.isfinite(gram).all():
+            raise InvalidInputError(
+                "The kernel of some examples, or a difference of kernels, is NaN or infinite, but "
+                "it must be finite; scale the features, or choose other kernel_params."
+            )
         if len(self) == 0:
             return np.empty((gram.shape[0], 0)), gram, np.diagonal(gram).copy()
         Z = _inner(kernel, left, right, self.left, self.right) @ self.basis.T

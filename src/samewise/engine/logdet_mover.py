@@ -44,7 +44,7 @@ class LogDetMover(Storable):
         moved: Any = (A, V, block.offset, self.b, block.target, rate, trace.tau, trace.violation)
         logdet.online(*moved)
         if not np.isfinite(A.sum()):
-            raise FloatingPointError("A is not finite")
+            raise FloatingPointError("A is not finite.")
         self.store.matrix = A
         trace.b = self.b
         return trace

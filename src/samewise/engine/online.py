@@ -84,7 +84,8 @@ class Online:
     def hold(self) -> None:
         """Keep a copy of the state until `whole` is left, unless there is one."""
         if self._kept is not None and not self._kept:
-            self._kept = copy.deepcopy(vars(self))
+            kept = {"mover": self.mover, "average": self.average, "_extreme": self._extreme}
+            self._kept = {**copy.deepcopy(kept), "history": self.history.copy()}
 
     def check(self) -> None:
         """Refuse a state that is not finite."""
@@ -100,8 +101,8 @@ class Online:
         Directions that are not finite, too large or too small are refused before anything moves.
         """
         if not self._ordinary(directions):
-            self._extreme = True
             self.hold()
+            self._extreme = True
         try:
             return self._learn(directions)
         except (ArithmeticError, np.linalg.LinAlgError) as error:
@@ -118,8 +119,8 @@ class Online:
             )
         if most > LARGEST[dtype] or least < SMALLEST[dtype]:
             raise InvalidInputError(
-                f"Examples or their differences have lengths from {least:.3g} to {most:.3g}, and "
-                f"{dtype} loses the squares of what is below {SMALLEST[dtype]:g} or above "
+                f"Examples or differences of examples have sizes from {least:.3g} to {most:.3g}, "
+                f"but {dtype} holds the products of those from {SMALLEST[dtype]:g} to "
                 f"{LARGEST[dtype]:g}; scale the features, for instance with "
                 "sklearn.preprocessing.StandardScaler."
             )

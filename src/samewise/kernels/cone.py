@@ -113,14 +113,19 @@ def _shifted(
 ) -> tuple[float, float]:
     """h = (I + δT)⁻¹ e₁ by the Thomas algorithm; returns (Th)₁ and ‖Th‖².
 
-    I + δT is positive definite for every μ > 0, so no pivoting is needed.
+    I + δT is positive definite for every μ > 0, so no pivoting is needed. Both are NaN where
+    rounding has made it singular.
     """
     pivot = 1.0 + delta * alpha[0]
+    if pivot == 0.0:
+        return math.nan, math.nan
     work[0] = 1.0 / pivot
     h[0] = work[0]
     for i in range(1, k):
         off = delta * beta[i - 1]
         pivot = 1.0 + delta * alpha[i] - off * off * work[i - 1]
+        if pivot == 0.0:
+            return math.nan, math.nan
         work[i] = 1.0 / pivot
         h[i] = -off * h[i - 1] * work[i]
     for i in range(k - 2, -1, -1):
@@ -224,6 +229,8 @@ def negative_eigenpair(
         settled = False
         for _ in range(50):
             first, norm = _shifted(alpha, beta, k, mu - mu0, h, work)
+            if first == 0.0 or not norm > 0.0:
+                return -1, mu
             tail = beta[k - 1] * h[k - 1]
             residual = abs(mu - mu0) * abs(tail) * norm_v
             size = math.sqrt(sq * (norm + tail * tail))

@@ -63,5 +63,5 @@ def _checked(X: Any) -> Any:
         case "lil":
             lengths = [[len(row) for row in rows] for rows in (X.rows, X.data)]
             if lengths[0] != lengths[1] or len(X.rows) != X.shape[0]:
-                raise ValueError("there must be a value for each index")
+                raise ValueError("there must be a value for each index.")
     return X

@@ -29,8 +29,8 @@ def results(
         paragraph(
             "Whether a difference is more than chance is the answer of the s-test, an exact, "
             "two-sided sign test on the single decisions: better or worse for p ≤ 0.05, otherwise "
-            "no difference shown. Each test stands alone; p-values are not adjusted for how many there are. SkNN and "
-            "verification are not tested."
+            "no difference shown. Each test stands alone; p-values are not adjusted for how many "
+            "there are. SkNN and verification are not tested."
         ),
     ]
 

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from samewise._rollback import unchanged_if_refused
+from samewise._rollback import alone, unchanged_if_refused
 from samewise._typing import Array, Indices, Matrix
 from samewise.engine.averaging import RankOnes, Spec, Terms, checked_average
 from samewise.engine.history import History
@@ -191,11 +191,15 @@ class SiLA(Counted, SimilarityLearner):
             The fitted learner.
         """
         random = check_random_state(self.random_state)
-        # Ctrl-C is raised on leaving the first of these, with what was learned in place.
-        with Progress("SiLA", 0, self.verbose) as progress, unchanged_if_refused(self, random):
+        # Ctrl-C is raised on leaving Progress, with what was learned in place.
+        with (
+            alone(self),
+            Progress("SiLA", 0, self.verbose) as progress,
+            unchanged_if_refused(self, random),
+        ):
             X, y = self._examples(X, y)
             checked_average(self.average)
-            self.classes_, labels = numbered(y, "SiLA")
+            classes, labels = numbered(y, "SiLA")
             run = self._beginning(X.shape[1])
             base = BaseSimilarity(X, labels, self.normalizer)
             neighborhoods = Neighborhoods(base, self.n_neighbors, self.impostors)
@@ -207,8 +211,7 @@ class SiLA(Counted, SimilarityLearner):
                     progress.report(run.history)
                     if progress.interrupted:
                         break
-            self._run = run
-            self.metric_ = self._form(run, X.dtype)
+            self.metric_, self._run, self.classes_ = self._form(run, X.dtype), run, classes
         return self
 
     def _beginning(self, d: int) -> VotedRun:

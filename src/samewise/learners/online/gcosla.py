@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from samewise._rollback import alone
 from samewise._typing import Array, Matrix
 from samewise.engine.averaging import Spec
 from samewise.engine.cosine_mover import CosineMover

@@ -188,7 +188,8 @@ class OnlineLearner(Counted, Learner, storable=False):
     def _solution(self) -> tuple[Form, float]:
         """The form and threshold of the present state, computed once per state."""
         with alone(self):
-            state = self._history.rounds
+            check_is_fitted(self)
+            state = self._online.history.rounds
             if state not in self._made:
                 M, b = self._online.solution()
                 made = self._form(M), b

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from samewise._rollback import alone
 from samewise._typing import Array, Matrix
 from samewise.engine.directions import Directions, pair_difference
 from samewise.engine.policy import Psd
