@@ -61,8 +61,8 @@ def main(arguments: list[str]) -> int:
     if "--write" in arguments:
         PAGE.write_text(new, encoding="utf-8")
         return 0
-    lines = [text.splitlines(keepends=True) for text in (old, new)]
-    sys.stdout.writelines(difflib.unified_diff(*lines, "the page", "now"))
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    sys.stdout.writelines(difflib.unified_diff(before, after, "the page", "now"))
     return 0 if same(old, new) else 1
 
 

@@ -72,6 +72,15 @@ def late_end(X):
     X.indptr[-1] += 5
 
 
+def no_end(X):
+    # SciPy's own check takes such a matrix for empty.
+    X.indptr[-1] = 0
+
+
+def negative_end(X):
+    X.indptr[-1] = -(2**31)
+
+
 def lost_values(X):
     X.data = X.data[:-3]
 
@@ -88,6 +97,8 @@ DAMAGES = [
     falling_pointer,
     late_start,
     late_end,
+    no_end,
+    negative_end,
     lost_values,
     lost_pointer,
 ]

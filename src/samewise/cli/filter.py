@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from samewise.cli.console import print_json, working
+from samewise.cli.console import json_line, plain_text, print_json, printable, working
 from samewise.cli.errors import one_sentence
 from samewise.cli.exports import check_output
 from samewise.cli.options import Debug, read_saved
@@ -173,11 +172,11 @@ def _decide(
 
 def _line(document: str, decision: Decision) -> str:
     entry = {"document": document, **decision_entry(decision)}
-    return f"{json.dumps(entry, ensure_ascii=False)}\n"
+    return f"{json_line(entry)}\n"
 
 
 def _warn(sentence: str) -> None:
-    typer.echo(f"skipped: {sentence}", err=True)
+    typer.echo(printable(f"skipped: {sentence}"), err=True)
 
 
 def _show(summary: dict[str, Any], evolution: list[FilteringScores]) -> None:
@@ -188,7 +187,7 @@ def _show(summary: dict[str, Any], evolution: list[FilteringScores]) -> None:
     )
     table = Table("topic", "documents")
     for topic, n in sorted(summary["assigned"].items(), key=lambda item: -item[1]):
-        table.add_row(topic, str(n))
+        table.add_row(plain_text(topic), str(n))
     console.print(table)
     if "macro" in summary:
         title = f"{summary['judged']} judged documents"
