@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from samewise.decide import KNNClassifier
+from samewise.decide.classifier import _with_largest_at
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Bilinear, GeneralizedCosine, Mahalanobis
 
@@ -102,6 +103,21 @@ def test_probabilities_agree_with_predictions(form, rule):
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
+
+
+def test_sknn_probabilities_are_those_of_the_mean_closeness():
+    model = KNNClassifier(n_neighbors=2, rule="sknn").fit(
+        [[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]
+    )
+    means = np.array([-(2 + 1) / 2, -(2 + 3) / 2])
+    found = model.predict_proba([[2.0]])
+    np.testing.assert_allclose(found, [np.exp(means) / np.exp(means).sum()], rtol=1e-12)
+
+
+@pytest.mark.parametrize("winner", [0, 1, 2])
+def test_the_winner_has_the_largest_probability(winner):
+    equal = np.full((1, 3), 1 / 3)
+    assert _with_largest_at(equal, np.array([winner])).argmax() == winner
 
 
 def test_sknn_probabilities_keep_a_winner_that_rounding_would_hide():

@@ -31,6 +31,14 @@ class Weights(BaseEstimator):
         return self
 
 
+class Plain(BaseEstimator):
+    """The Euclidean distance for every class."""
+
+    def fit(self, X, y):
+        self.metric_ = Mahalanobis.identity(X.shape[1])
+        return self
+
+
 def closeness_by_hand(X, y, Q, k):
     """(own, rest): the k largest similarities to each class and to the rest, under its metric."""
     own, rest = [], []
@@ -65,6 +73,16 @@ def test_claims_and_winners_by_hand(rule, combine, labeled):
     np.testing.assert_array_equal(model.predict(Q), winners)
     assert model.binary_score(Q, truth) == np.mean(claims == (truth[:, None] == np.arange(3)))
     assert 0 < claims.sum() and not claims.sum(axis=1).all()
+
+
+@pytest.mark.parametrize("k", [3, 25])
+def test_of_equally_near_examples_those_of_the_rest_come_first(k):
+    # Nearly half of the k nearest are of class 0, and it has many among the equal ones behind.
+    nearest = (k - 1) // 2
+    X = np.repeat([0.0, 1.0, 1.0], [nearest, 40, 40])[:, None]
+    y = np.repeat([0, 0, 1], [nearest, 40, 40])
+    model = PerClassClassifier(Plain(), k).fit(X, y)
+    np.testing.assert_array_equal(model.decisions([[0.0]]), [[False, False]])
 
 
 def test_any_learner_is_fitted_for_each_class(labeled):

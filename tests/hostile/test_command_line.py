@@ -70,6 +70,16 @@ FIT = ("--label", "class", "--learner", "lda", "--out", "m.sw")
 MARKUP = ("[/b]", "[bold]:smile:[/bold]")
 
 
+def test_names_of_topics_and_documents_are_shown_as_they_are(folder):
+    topics = [{"id": "[/b]", "title": "cocoa beans"}]
+    (folder / "topics.json").write_text(json.dumps(topics))
+    lines = [{"id": "a\x9b", "text": "cocoa beans"}, {"id": "a\x9b", "text": "again"}]
+    (folder / "d.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = call("filter", "--topics", "topics.json", "--documents", "d.jsonl", "--mode", "simple")
+    assert json.loads(result.stdout)["document"] == "a\x9b"
+    assert "[/b]" in result.stderr and "\x9b" not in result.output
+
+
 def test_markup_is_nothing_but_its_letters():
     call("fit", table(MARKUP, ("[/red]", ":smile:"), ids=["[/x]"] * 40), "--id", "name", *FIT)
     shown = call("inspect", "m.sw").stdout

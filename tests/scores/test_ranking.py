@@ -145,6 +145,17 @@ def test_the_order_of_tied_columns_does_not_matter(seed):
         np.testing.assert_allclose(there[name], values, rtol=1e-12, err_msg=name)
 
 
+def test_ties_among_relevant_items_only_leave_every_bit_as_it_is():
+    # In one chunk with a row whose ties do matter.
+    scores, gains = draw(4, levels=1, n_items=200)
+    gains[1:] = scores[1:] == 1
+    gains[0, :7] = 1
+    for function in (average_precision, reciprocal_rank):
+        expected = function(scores, gains)
+        np.testing.assert_array_equal(expected[1:], function(scores, gains, ties="index")[1:])
+        assert expected[0] != function(scores, gains, ties="index")[0]
+
+
 def test_bad_ties():
     match = "ties must be 'expected' or 'index'. Got 'random' instead"
     for function in (average_precision, reciprocal_rank, ndcg):

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from samewise.exceptions import InvalidInputError
-from samewise.scores import friedman, holm, holm_pairwise, s_test
+from samewise.scores import friedman, holm, holm_pairwise, s_test, verdict
 
 
 @pytest.mark.parametrize("decimals", [1, 8])
@@ -135,6 +135,20 @@ def test_marks(better, worse, mark):
 )
 def test_marks_of_the_thesis(better, worse, mark):
     assert s_test(*decisions(better, worse), method="thesis").mark == mark
+
+
+@pytest.mark.parametrize(
+    "mark, p_value, said",
+    [
+        ("≫", 0.0009, "better, p < 0.001"),
+        (">", 0.001, "better, p = 0.001"),
+        ("=", 0.0625, "no difference shown, p = 0.062"),
+        ("<", 0.0312, "worse, p = 0.031"),
+        ("≪", 0.01, "worse, p = 0.010"),
+    ],
+)
+def test_verdicts(mark, p_value, said):
+    assert verdict(mark, p_value) == said
 
 
 def test_decisions_of_any_shape():

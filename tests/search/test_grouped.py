@@ -54,6 +54,13 @@ def test_neighbors_equal_all_distances(by, route, dtype, seed):
     np.testing.assert_array_equal(index.query(X, 59, exclude_self=True)[1], sorted_neighbors(D, 59))
 
 
+def test_the_route_is_the_tree_only_if_every_group_takes_it():
+    X, L = np.random.default_rng(0).normal(size=(300, 1)), np.ones((2, 1, 1))
+    for n_first, route in ((150, "tree"), (290, "blocked")):
+        y = (np.arange(300) >= n_first).astype(int)
+        assert Index(MultiMetric(L, classes=range(2)).bind(X, y), X).route == route
+
+
 @pytest.mark.parametrize("by", ["class", "center"])
 def test_closest_of_each_class(by, seed):
     rng = np.random.default_rng(seed)

@@ -98,7 +98,7 @@ def test_near_duplicates_far_from_the_origin_keep_their_order(dtype, sparse):
     np.testing.assert_array_equal(indices, naive(naive_euclidean(X, X), 7))
 
 
-@pytest.mark.parametrize("scale", [1e-25, 1e-20, 1e17])
+@pytest.mark.parametrize("scale", [1e-25, 1e-22, 1e-20, 1e17])
 def test_very_small_and_very_large_float32_values(scale):
     X = (data("continuous") * scale).astype(np.float32)
     for route in ("tree", "blocked"):
@@ -167,6 +167,13 @@ def test_float32_stays_float32(name):
     X = data("continuous", np.float32)
     closeness, _ = Index(make_form(name, 4), X).query(X[:5], 2)
     assert closeness.dtype == np.float32
+
+
+def test_rows_and_queries_of_different_precision():
+    X = data("continuous")
+    single = X.astype(np.float32)
+    assert Index(None, X).query(single[:5], 2)[0].dtype == np.float64
+    assert Index(None, single).query(X[:5], 2)[0].dtype == np.float64
 
 
 def test_similarity_ties_go_to_the_smaller_index():

@@ -56,6 +56,12 @@ def test_equals_come_by_row_number():
     assert misses.tolist() == [[1, 3], [0, 2], [1, 3], [0, 2], [1, 3]]
 
 
+def test_fewer_impostors_than_targets():
+    # For 0, 1, 2 and 4, two targets and the one impostor: a margin takes as many of each.
+    found = margins(None, [[0.0], [1.0], [2.0], [4.0], [7.0]], [0, 0, 0, 0, 1], 2)
+    np.testing.assert_allclose(found, [7 - 1, 6 - 1, 5 - 1, 3 - 2, np.nan])
+
+
 def test_many_equals_come_by_row_number():
     y = np.arange(60) % 2
     hits, misses = hits_and_misses(in_blocks(np.zeros((60, 60)), 7), y, 40)
