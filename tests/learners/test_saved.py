@@ -684,6 +684,7 @@ def test_what_is_wrong_is_named(learner, place, value, text, path):
         ("FactoredAROMA", "mover.Lambda.lower", lambda T: -T, "must be covariances of W"),
         ("FactoredAROMA", "mover.Omega.lower", lambda T: T + 2 * np.eye(5), "must be covariances"),
         ("FactoredAROMA", "average.sizes", lambda n: n + 1, "sizes do not part the updates"),
+        ("FactoredAROMA", "average.changes", lambda c: c.astype("float32"), "of the type float64"),
         ("POLA", "mover.store.lower", np.transpose, "lower must be a lower triangle"),
         ("POLA", "history.points", lambda p: p[:, ::-1], "points are no running totals"),
     ],
