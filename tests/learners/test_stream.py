@@ -191,7 +191,7 @@ def refusals(X, y):
         "negative weights": (X, y, -np.ones(60)),
         "labels of pairs": (A, ones * 0),
         "weights of pairs": (A, ones, ones[:-1]),
-        "y with Pairs": (Pairs(X, [0], [1], [1]), [1]),
+        "y with Pairs": (Pairs(X, [0], [1], [1]), [-1]),
         "triplets": (Triplets(X, [0], [1], [2]),),
         "nothing": (Pairs(X, [], [], []),),
         "shape": (X.reshape(20, 3, 5), ones[:20]),

@@ -18,6 +18,9 @@ from samewise.scores.verification import choose_threshold
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_members, is_labeled
 
+PORTION = 512
+"""Pairs compared at a time when a threshold is chosen."""
+
 
 class PairJudge(Learner, storable=False):
     """A metric with a threshold b: on squared distances D² ≤ b is similar, on similarities s ≥ b.
@@ -113,7 +116,9 @@ class PairJudge(Learner, storable=False):
         weight = pairs.sample_weight
         if len(np.unique(pairs.y if weight is None else pairs.y[weight > 0])) < 2:
             return None
-        closeness = self._closeness(pairs)
+        # In small portions, because learning from pairs takes less memory than their rows.
+        starts = range(0, len(pairs), PORTION)
+        closeness = np.concatenate([self._closeness(pairs[at : at + PORTION]) for at in starts])
         threshold = choose_threshold(closeness, pairs.y, "accuracy", sample_weight=weight)
         return -threshold if self.metric_.is_distance else threshold
 
