@@ -187,6 +187,21 @@ def test_a_sample_of_anchors_is_an_unbiased_estimate(labeled, seed):
     assert sampled.loss_ == pytest.approx(counted[0], rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:1 of 4 classes have no more than n_neighbors=3")
+def test_a_class_of_one_row_has_its_copies_as_targets(labeled):
+    X, y = np.vstack([labeled[0], labeled[0][:1] + 0.1]), np.append(labeled[1], 3)
+    weight = np.append(np.ones(60), 3.0)
+    learner = LMNN(max_anchors=59, tol=0.1, init="identity", random_state=0)
+    learner.fit(X, y, sample_weight=weight)
+    targets = reference.weighted_target_neighbors(X, y, weight, 3)
+    assert targets[60] == [(60, 2.0)]
+    wanted = reference.weighted_loss_and_gradient(learner.components_, X, y, weight, targets, 0.5)
+    assert wanted[2][60] > 0
+    # The two that were not learned from are all sampled afterwards.
+    assert learner.loss_std_ == 0.0
+    assert learner.loss_ == pytest.approx(wanted[0], rel=1e-9)
+
+
 def test_bad_weights(labeled):
     X, y = labeled
     for weight, said in (
