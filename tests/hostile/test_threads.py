@@ -6,6 +6,7 @@ import copy
 import pickle
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -102,8 +103,11 @@ def path(tmp_path):
     _path = str(tmp_path / "learner")
 
 
-def run(*tasks):
-    """Each task in a thread of its own; the first error of any of them."""
+def run(*tasks, done=None):
+    """Each task in a thread of its own; the first error of any of them.
+
+    `done` is set when the first task to end has ended, with or without an error.
+    """
     errors = []
 
     def guarded(task):
@@ -111,6 +115,9 @@ def run(*tasks):
             task()
         except BaseException as error:
             errors.append(error)
+        finally:
+            if done is not None:
+                done.set()
 
     threads = [threading.Thread(target=guarded, args=(task,)) for task in tasks]
     for thread in threads:
@@ -134,17 +141,16 @@ def test_readers_meet_a_state_before_or_after_a_portion(make):
     done, read = threading.Event(), []
 
     def write():
-        try:
-            for part in parts[1:]:
-                learner.partial_fit(part)
-        finally:
-            done.set()
+        for n, part in enumerate(parts[1:]):
+            learner.partial_fit(part)
+            while len(read) < n and not done.is_set():
+                time.sleep(1e-4)
 
     def look():
         while not done.is_set():
             read.append(seen(learner))
 
-    run(write, look, look)
+    run(write, look, look, done=done)
     read.append(seen(learner))
     for k in range(len(states[0])):
         whole = {state[k] for state in states}
@@ -171,19 +177,16 @@ def test_readers_of_updates_that_fail_meet_the_state_before(make):
     X[-1] = np.nan
 
     def fail():
-        try:
-            for _ in range(10):
-                with pytest.raises(ValueError, match="NaN"):
-                    learner.partial_fit(bad)
-        finally:
-            done.set()
+        while len(read) < 10 and not done.is_set():
+            with pytest.raises(ValueError, match="NaN"):
+                learner.partial_fit(bad)
 
     def look():
         while not done.is_set():
             read.append(seen(learner))
 
-    run(fail, look)
-    assert read and all(found == expected for found in read)
+    run(fail, look, done=done)
+    assert all(found == expected for found in read)
 
 
 def test_the_first_portion_from_many_threads(make):

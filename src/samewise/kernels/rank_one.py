@@ -27,15 +27,6 @@ FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @njit(cache=True)
-def outside(rows: NDArray[Any], n: int) -> bool:
-    """Whether a row number is not one of n rows."""
-    for i in range(rows.shape[0]):
-        if rows[i] < 0 or rows[i] >= n:
-            return True
-    return False
-
-
-@njit(cache=True)
 def gather_differences(X: Array, left: NDArray[Any], right: NDArray[Any], out: Array) -> None:
     """out[i] = X[left[i]] − X[right[i]]."""
     d = X.shape[1]

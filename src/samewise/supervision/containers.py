@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from samewise._typing import Indices, Matrix, Signs
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
-from samewise.kernels.rank_one import outside
 from samewise.supervision import sampling
 from samewise.supervision.negatives import check_form, harden, semi_hard_part
 from samewise.supervision.supervision_checks import (
@@ -31,8 +30,6 @@ class _RowNumbers:
     __slots__: tuple[str, ...] = ()
     _members: ClassVar[tuple[str, ...]]
 
-    X: Matrix
-
     def __len__(self) -> int:
         return len(getattr(self, self._members[0]))
 
@@ -45,17 +42,6 @@ class _RowNumbers:
             whole = name in ("X", "items") or values is None
             setattr(chosen, name, values if whole else read_only(values[rows]))
         return chosen
-
-    def check_rows(self) -> None:
-        """Refuse row numbers outside the matrices: theirs are shared, and may have been changed."""
-        for name in self._members:
-            rows, n = getattr(self, name), self._rows_of(name)
-            if outside(rows, n):
-                checked_indices(rows, n, name)
-
-    def _rows_of(self, member: str) -> int:
-        """The number of rows that the numbers of a member may name."""
-        return self.X.shape[0]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -315,9 +301,6 @@ class Triplets(_RowNumbers):
                 f"every triplet. Got {lengths[0]}, {lengths[1]} and {lengths[2]}."
             )
         self.sample_weight = checked_weights(sample_weight, len(self.anchor), "triplets")
-
-    def _rows_of(self, member: str) -> int:
-        return (self.X if member == "anchor" else self.items).shape[0]
 
     def __repr__(self) -> str:
         n, d = self.X.shape

@@ -9,8 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.supervision.containers import Pairs, Triplets
+from samewise.supervision.supervision_checks import checked_indices
 
 
 def is_labeled(X: Any) -> bool:
@@ -62,7 +64,7 @@ def as_pairs(
                 "None: give +1 (similar) or -1 (dissimilar) for each pair."
             )
         pairs = Pairs.from_arrays(X, y, sample_weight)
-    pairs.check_rows()
+    _check_rows(left=(pairs.left, pairs.X), right=(pairs.right, pairs.X))
     if not len(pairs.y):
         raise InvalidInputError(f"{learner} needs at least one pair. Got none.")
     return pairs
@@ -118,16 +120,29 @@ def as_triplets(
             "Triplets carry their own weights: give sample_weight to Triplets(...) instead."
         )
     triplets = X if isinstance(X, Triplets) else Triplets.from_arrays(X, sample_weight)
-    triplets.check_rows()
+    items = triplets.items
+    _check_rows(
+        anchor=(triplets.anchor, triplets.X),
+        positive=(triplets.positive, items),
+        negative=(triplets.negative, items),
+    )
     if len(triplets) == 0:
         raise InvalidInputError(f"{learner} needs at least one triplet. Got none.")
     return triplets
 
 
+def _check_rows(**members: tuple[Indices, Matrix]) -> None:
+    """Refuse row numbers outside of their matrix: they are shared, and may have been changed."""
+    for name, (rows, X) in members.items():
+        # Without their signs, negative numbers are large ones.
+        if rows.view(f"u{rows.itemsize}").max(initial=0) >= X.shape[0] and len(rows):
+            checked_indices(rows, X.shape[0], name)
+
+
 def as_members(pairs: Any, *, owner: str) -> Pairs:
     """Pairs to be judged, whose own labels do not matter: Pairs, or an array of shape (n, 2, d)."""
     if isinstance(pairs, Pairs):
-        pairs.check_rows()
+        _check_rows(left=(pairs.left, pairs.X), right=(pairs.right, pairs.X))
         return pairs
     if isinstance(pairs, Triplets) or is_labeled(pairs):
         raise InvalidInputError(

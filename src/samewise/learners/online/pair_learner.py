@@ -58,7 +58,7 @@ class PairLearner(PairJudge, MapLearner, OnlineLearner, storable=False):
             )
 
         pairs = as_pairs(X, y, sample_weight, learner=type(self).__name__, draw=draw)
-        if not is_labeled(X):
+        if pairs is X or not is_labeled(X):
             self._set_n_features(pairs.X.shape[1], reset)
         if reset:
             self._dtype = pairs.X.dtype.name
