@@ -143,7 +143,9 @@ def _tempered(
     missing = objective.missing()
     while missing > ASTRAY and not np.array_equal(L, before):
         lbfgs.forget()
-        L = (before + L) / 2
+        half = (before + L) / 2
+        # Between neighboring numbers there is no other, and half of the step may be all of it.
+        L = before if np.array_equal(half, L) else half
         value = objective.value_and_gradient(L)
         missing = objective.missing()
     return L, value, missing
