@@ -1,0 +1,241 @@
+"""Rows of any scale: whoever takes them has a finite result or refuses them with a sentence."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+import samewise
+from samewise import (
+    ITML,
+    KIGML,
+    KRCA,
+    LDA,
+    LMNN,
+    MCML,
+    MMC,
+    NCA,
+    PCA,
+    RBS,
+    RCA,
+    SNN,
+    SRBS,
+    Cosine,
+    Covariance,
+    Euclidean,
+    GeneralizedCosine,
+    KernelLMNN,
+    KernelPOLA,
+    KNNClassifier,
+    Mahalanobis,
+    MultiMetricLMNN,
+    NormalizedBilinear,
+    Pairs,
+    PerClassClassifier,
+    Relief,
+    SiLA,
+    Verifier,
+)
+from samewise.catalog import LEARNERS
+from samewise.exceptions import InvalidInputError, SamewiseError
+from samewise.search import margins
+from tests.hostile.outcomes import Refusal, attempt, check_finite
+
+RNG = np.random.default_rng(0)
+Y = np.arange(30) % 3
+X = RNG.normal(size=(30, 4))
+X[:, 1] += Y
+WIDE = RNG.normal(size=(6, 20))
+
+
+def changed(where, how):
+    Z = X.copy()
+    Z[where] = how(Z[where])
+    return Z
+
+
+def times(factor, where=slice(None)):
+    return changed(where, lambda Z: Z * factor)
+
+
+ONE, COLUMN, HALF = (3, 1), (slice(None), 1), slice(15)
+INPUTS = (
+    {f"all {scale:g}": times(scale) for scale in (1e-300, 1e-160, 1e-100, 1e-20)}
+    | {f"all {scale:g}": times(scale) for scale in (1e50, 1e69, 1e100, 1e155, 1e300, 1e307)}
+    | {f"one {size:g}": changed(ONE, lambda _, s=size: s) for size in (1e10, 1e50, 1e160, 1e308)}
+    | {f"column {factor:g}": times(factor, COLUMN) for factor in (1e-300, 1e-160, 1e20, 1e160)}
+    | {f"half {factor:g}": times(factor, HALF) for factor in (1e-160, 1e-50, 1e10, 1e69)}
+    | {
+        "subnormal": RNG.integers(0, 5, X.shape) * 5e-324,
+        "constant column": changed(COLUMN, lambda Z: 0 * Z + 7),
+        "constant column 1e300": changed(COLUMN, lambda Z: 0 * Z + 1e300),
+        "equal": np.full(X.shape, 0.1),
+        "equal 1e300": np.full(X.shape, 1e300),
+        "zero": 0 * X,
+        "zero but one": np.eye(*X.shape) * 1e-200,
+        "classes are points": np.repeat(1.0 * Y[:, None], 4, axis=1),
+        "offset": X + 1e16,
+        "one feature": X[:, :1],
+        "one constant feature": 0 * X[:, :1] + 3,
+        "one feature 1e-100": X[:, :1] * 1e-100,
+    }
+    | {f"float32 {s:g}": times(s).astype(np.float32) for s in (1e-40, 1e-22, 1e-18, 1e10, 1e18, 1e37)}
+    | {
+        "float32 one 3e38": changed(ONE, lambda _: 3e38).astype(np.float32),
+        "float32 half 1e14": times(1e14, HALF).astype(np.float32),
+        "float32 offset": (X + 1e7).astype(np.float32),
+    }
+)
+INPUTS = {name: (Z, Y) for name, Z in INPUTS.items()} | {
+    "four rows": (X[:4], np.array([0, 0, 1, 1])),
+    "three rows": (X[:3], np.array([0, 0, 1])),
+    "five rows, a class of one": (X[:5], np.array([0, 0, 1, 1, 2])),
+    "wide": (WIDE, np.array([0, 0, 0, 1, 1, 1])),
+    "wide 1e-100": (WIDE * 1e-100, np.array([0, 0, 0, 1, 1, 1])),
+}
+FEW = [
+    "all 1e-160", "all 1e69", "all 1e155", "one 1e+10", "one 1e+50", "column 1e-160", "half 1e-160",
+    "half 1e-50", "half 1e+10", "subnormal", "equal", "float32 1e-22", "float32 1e+18", "four rows",
+]  # fmt: skip
+
+KNOWN = {"n_pairs": 60, "n_triplets": 60, "random_state": 0}
+
+
+def learner_of(name):
+    learner = getattr(samewise, name)()
+    given = {key: value for key, value in KNOWN.items() if key in learner.get_params()}
+    return learner.set_params(**given)
+
+
+PAIRS = {"n_pairs": 60, "random_state": 0}
+OPTIONS = {
+    "PCA whitened": lambda: PCA(whiten=True),
+    "Covariance shrunk": lambda: Covariance(0.1),
+    "LDA shrunk": lambda: LDA(shrinkage="auto"),
+    "RCA shrunk": lambda: RCA(shrinkage=0.1),
+    "KRCA linear": lambda: KRCA("linear"),
+    "KIGML poly": lambda: KIGML("poly"),
+    "KernelLMNN poly": lambda: KernelLMNN("poly"),
+    "KernelLMNN landmarks": lambda: KernelLMNN("linear", n_landmarks=3, random_state=0),
+    "KernelPOLA linear": lambda: KernelPOLA("linear", **PAIRS),
+    "KernelPOLA poly": lambda: KernelPOLA("poly", **PAIRS),
+    "Relief full": lambda: Relief(structure="full"),
+    "Relief similarity": lambda: Relief(form="similarity"),
+    "RBS plain": lambda: RBS(normalizer=None),
+    "RBS dice": lambda: RBS(normalizer="dice"),
+    "SRBS plain": lambda: SRBS(normalizer=None),
+    "SiLA plain": lambda: SiLA(normalizer=None),
+    "SiLA plain psd": lambda: SiLA(normalizer=None, psd="each"),
+    "SiLA psd": lambda: SiLA(psd="each"),
+    "SiLA jaccard": lambda: SiLA(normalizer="jaccard"),
+    "ITML covariance": lambda: ITML(prior="covariance", **PAIRS),
+    "MMC diagonal": lambda: MMC("diagonal", **PAIRS),
+    "LMNN convex": lambda: LMNN(solver="M", max_iter=30),
+    "LMNN identity": lambda: LMNN(init="identity", max_iter=30),
+    "LMNN held out": lambda: LMNN(validation_fraction=0.3, random_state=0),
+    "MultiMetricLMNN clusters": lambda: MultiMetricLMNN(n_clusters=2, random_state=0),
+    "NCA identity": lambda: NCA(init="identity"),
+    "MCML identity": lambda: MCML(init="identity", max_iter=20),
+    "SNN held out": lambda: SNN(validation_fraction=0.3, max_iter=20, **PAIRS),
+}
+CLASSIFIERS = {
+    "kNN": lambda: KNNClassifier(),
+    "kNN Euclidean": lambda: KNNClassifier(Euclidean()),
+    "kNN Cosine": lambda: KNNClassifier(Cosine()),
+    "SkNN": lambda: KNNClassifier(rule="sknn", n_neighbors=1),
+    "SkNN Cosine": lambda: KNNClassifier(Cosine(), rule="sknn", n_neighbors=1),
+    "energy": lambda: KNNClassifier(rule="energy"),
+    "energy printed": lambda: KNNClassifier(rule="energy_printed"),
+    "energy LMNN": lambda: KNNClassifier(LMNN(), rule="energy"),
+    "energy MultiMetricLMNN": lambda: KNNClassifier(
+        MultiMetricLMNN(random_state=0), rule="energy"
+    ),
+    "per class": lambda: PerClassClassifier(Covariance(), n_neighbors=1),
+}
+
+
+def tried(call):
+    """What is returned, finite; a Refusal if it was refused with a sentence."""
+    result = attempt(call)
+    if isinstance(result, Refusal):
+        assert str(result.error).endswith("."), result.error
+    else:
+        check_finite(result)
+    return result
+
+
+def fitted(model, *given):
+    """Whether fit took what is given; what is refused changes nothing."""
+    before = dict(vars(model))
+    result = attempt(lambda: model.fit(*given))
+    if isinstance(result, Refusal):
+        assert str(result.error).endswith("."), result.error
+        assert vars(model) == before
+        return False
+    check_finite({k: v for k, v in vars(model).items() if k[-1] == "_" and k != "history_"})
+    return True
+
+
+def check_learner(learner, Z, y):
+    if not fitted(learner, Z, y):
+        return
+    # Online learners make it when it is asked for.
+    form = tried(lambda: learner.metric_)
+    if isinstance(form, Refusal):
+        return
+    for name in ("matrix", "components", "coefficients", "eigenvalues"):
+        if hasattr(form, name):
+            check_finite(getattr(form, name))
+    ordinary = (WIDE if Z.shape[1] > 4 else X[: len(Z), : Z.shape[1]]).astype(Z.dtype)
+    for rows in (Z, ordinary):
+        members = np.stack([rows[:-1], rows[1:]], axis=1)
+        tried(lambda rows=rows: form.cross(rows, rows[::-1]))
+        tried(lambda rows=rows: learner.score(rows, y))
+        for method in ("pair_score", "predict", "decision_function"):
+            if hasattr(learner, method):
+                tried(lambda m=method, members=members: getattr(learner, m)(members))
+        if hasattr(learner, "transform"):
+            tried(lambda rows=rows: learner.transform(rows))
+
+
+def check_classifier(model, Z, y):
+    if fitted(model, Z, y):
+        for rows in (Z, X[:, : Z.shape[1]].astype(Z.dtype) if Z.shape[1] <= 4 else WIDE):
+            tried(lambda rows=rows: model.predict(rows))
+            if hasattr(model, "predict_proba"):
+                tried(lambda rows=rows: model.predict_proba(rows))
+
+
+@pytest.mark.parametrize("given", INPUTS)
+@pytest.mark.parametrize("name", [entry.name for entry in LEARNERS])
+def test_learners(name, given):
+    check_learner(learner_of(name), *INPUTS[given])
+
+
+@pytest.mark.parametrize("given", FEW)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_learners_with_options(name, given):
+    check_learner(OPTIONS[name](), *INPUTS[given])
+
+
+@pytest.mark.parametrize("given", INPUTS)
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers(name, given):
+    check_classifier(CLASSIFIERS[name](), *INPUTS[given])
+
+
+@pytest.mark.parametrize("given", INPUTS)
+def test_verifiers(given):
+    Z, y = INPUTS[given]
+    members, signs = np.stack([Z[:-1], Z[1:]], axis=1), np.where(y[1:] == y[:-1], 1, -1)
+    signs[0] = 1
+    for metric in (Mahalanobis.identity(Z.shape[1]), Cosine(), ITML(**PAIRS)):
+        verifier = Verifier(metric)
+        if fitted(verifier, members, signs):
+            tried(lambda v=verifier: v.predict(members))
+            tried(lambda v=verifier: v.decision_function(members))
