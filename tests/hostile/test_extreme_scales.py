@@ -42,7 +42,7 @@ from samewise import (
     Verifier,
 )
 from samewise.catalog import LEARNERS
-from samewise.exceptions import InvalidInputError, SamewiseError
+from samewise.exceptions import SamewiseError
 from samewise.search import margins
 from tests.hostile.outcomes import Refusal, attempt, check_finite
 
@@ -84,7 +84,10 @@ INPUTS = (
         "one constant feature": 0 * X[:, :1] + 3,
         "one feature 1e-100": X[:, :1] * 1e-100,
     }
-    | {f"float32 {s:g}": times(s).astype(np.float32) for s in (1e-40, 1e-22, 1e-18, 1e10, 1e18, 1e37)}
+    | {
+        f"float32 {s:g}": times(s).astype(np.float32)
+        for s in (1e-40, 1e-22, 1e-18, 1e10, 1e18, 1e37)
+    }
     | {
         "float32 one 3e38": changed(ONE, lambda _: 3e38).astype(np.float32),
         "float32 half 1e14": times(1e14, HALF).astype(np.float32),
@@ -99,8 +102,9 @@ INPUTS = {name: (Z, Y) for name, Z in INPUTS.items()} | {
     "wide 1e-100": (WIDE * 1e-100, np.array([0, 0, 0, 1, 1, 1])),
 }
 FEW = [
-    "all 1e-160", "all 1e69", "all 1e155", "one 1e+10", "one 1e+50", "column 1e-160", "half 1e-160",
-    "half 1e-50", "half 1e+10", "subnormal", "equal", "float32 1e-22", "float32 1e+18", "four rows",
+    "all 1e-160", "all 1e+69", "all 1e+155", "one 1e+10", "one 1e+50", "column 1e-160",
+    "half 1e-160", "half 1e-50", "half 1e+10", "subnormal", "equal", "float32 1e-22",
+    "float32 1e+18", "four rows",
 ]  # fmt: skip
 
 KNOWN = {"n_pairs": 60, "n_triplets": 60, "random_state": 0}
@@ -152,9 +156,7 @@ CLASSIFIERS = {
     "energy": lambda: KNNClassifier(rule="energy"),
     "energy printed": lambda: KNNClassifier(rule="energy_printed"),
     "energy LMNN": lambda: KNNClassifier(LMNN(), rule="energy"),
-    "energy MultiMetricLMNN": lambda: KNNClassifier(
-        MultiMetricLMNN(random_state=0), rule="energy"
-    ),
+    "energy MultiMetricLMNN": lambda: KNNClassifier(MultiMetricLMNN(random_state=0), rule="energy"),
     "per class": lambda: PerClassClassifier(Covariance(), n_neighbors=1),
 }
 
@@ -239,3 +241,148 @@ def test_verifiers(given):
         if fitted(verifier, members, signs):
             tried(lambda v=verifier: v.predict(members))
             tried(lambda v=verifier: v.decision_function(members))
+
+
+# Of each learner the smallest input with which it gave a raw error, NaN, or no end
+
+
+def refused(text, call):
+    with pytest.raises(SamewiseError, match=re.escape(text)):
+        call()
+
+
+LARGE, SMALL = X * 1e200, X * 1e-200
+TOO_LARGE = (
+    "whose squares overflow float64 when they are multiplied; scale the features below 1e+70."
+)
+TOO_SMALL = "scale the features so that they differ by 1e-70 or more."
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ITML", "LDA", "LMNN", "MCML", "MMC", "MultiMetricLMNN", "NCA", "PCA", "KernelLMNN", "Relief"],
+)
+def test_the_sentence_names_the_limit(name):
+    learner = learner_of(name)
+    if name not in ("ITML", "MMC"):
+        refused(TOO_LARGE, lambda: learner.fit(LARGE, Y))
+    refused("The rows of X differ by", lambda: learner.fit(SMALL, Y))
+    refused(TOO_SMALL, lambda: learner.fit(sp.csr_array(SMALL) if name != "Relief" else SMALL, Y))
+    assert not hasattr(learner, "n_features_in_")
+    # The limits themselves are fine, and so is an offset that hides the scale.
+    top = np.abs(X).max()
+    check_learner(learner, X / top * 9e69, Y)
+    check_learner(learner, X * 1e-69, Y)
+
+
+def test_euclidean_distances_that_overflow():
+    form = Euclidean().fit(LARGE).metric_
+    said = "On these rows the values of Mahalanobis overflow float64; scale the features."
+    refused(said, lambda: form.pairs(LARGE, LARGE[::-1]))
+    refused(said, lambda: form.cross(LARGE))
+    refused(said, lambda: list(form.blocks(LARGE)))
+    refused(said, lambda: margins(form, LARGE, Y))
+    refused("overflow float32", lambda: form.cross(times(1e30).astype(np.float32)))
+    assert np.array_equal(form.embed(LARGE), LARGE)
+
+
+def test_cosines_of_rows_whose_squares_overflow():
+    # They were 0, or NaN.
+    said = "On these rows the values of {} overflow float64; scale the features."
+    for form in (GeneralizedCosine(np.eye(4)), NormalizedBilinear(np.eye(4))):
+        for compare in (form.pairs, form.cross):
+            refused(said.format(type(form).__name__), lambda c=compare: c(LARGE, LARGE))
+    refused(said.format("NormalizedBilinear"), lambda: form.embed_query(LARGE))
+
+
+def test_maps_whose_metric_overflows():
+    said = "The components of Mahalanobis hold values up to 1e+200, whose squares overflow float64"
+    refused(said, lambda: Mahalanobis.from_components(np.full((1, 2), 1e200)))
+
+
+def test_a_feature_that_hardly_varies():
+    tiny = times(1e-300, COLUMN)
+    rest = LDA().fit(np.where(np.arange(4) == 1, 0.0, X), Y).metric_.matrix
+    np.testing.assert_array_equal(LDA().fit(tiny, Y).metric_.matrix, rest)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", samewise.exceptions.SamewiseWarning)
+        weights = MMC("diagonal", **PAIRS).fit(tiny, Y).metric_.matrix.diagonal()
+    assert weights[1] == 0 < weights[0]
+    single = times(1e-25, COLUMN).astype(np.float32)
+    refused("whose squares overflow float32", lambda: Covariance().fit(single))
+    refused("overflow float64; scale the features up", lambda: Relief().fit(tiny, Y))
+
+
+def test_kernel_pola_under_a_kernel_that_is_constant():
+    learner = KernelPOLA(**PAIRS).fit(X * 1e-20, Y)
+    assert not learner.metric_.cross(X * 1e-20).any()
+    assert learner.partial_fit(X, Y).metric_.cross(X).any()
+    said = "The kernel has values up to"
+    refused(said, lambda: KernelPOLA("poly", **PAIRS).fit(X * 1e60, Y))
+
+
+def test_itml_with_rows_that_hardly_differ():
+    # A pair whose squared distance vanishes says nothing.
+    Z = np.array([[0.0], [1e-170], [1.0], [2.0]])
+    pairs = Pairs(Z, [0, 0, 2], [1, 2, 3], [-1, -1, 1])
+    expected = ITML(bounds=(0.5, 2.0)).fit(pairs[1:]).metric_.matrix
+    np.testing.assert_array_equal(ITML(bounds=(0.5, 2.0)).fit(pairs).metric_.matrix, expected)
+
+
+def test_itml_whose_matrix_becomes_singular():
+    learner = ITML(prior="covariance", **PAIRS)
+    refused(
+        "ITML's matrix has become singular by rounding", lambda: learner.fit(times(1e10, HALF), Y)
+    )
+    assert not hasattr(learner, "bounds_")
+
+
+def test_lda_whose_shrunk_covariance_is_singular():
+    said = "The covariance within classes is singular, also with shrinkage='auto'."
+    refused(said, lambda: LDA(shrinkage="auto").fit(*INPUTS["four rows"]))
+
+
+def test_lmnn_ends_where_a_step_cannot_be_halved():
+    with pytest.warns(ConvergenceWarning):
+        learner = LMNN(init="identity", max_iter=8).fit(changed(ONE, lambda _: 1e10), Y)
+    assert learner.n_iter_ == 8
+
+
+def test_lmnn_with_a_start_that_is_too_large():
+    said = "LMNN starts with a map that takes points to values up to"
+    refused(said, lambda: LMNN(init="identity").fit(X * 1e16, Y))
+
+
+@pytest.mark.parametrize("size", [1e20, 1e69])
+def test_a_point_held_out_that_lies_far_outside(size):
+    far = changed(ONE, lambda _: size)
+    for seed in range(6):
+        learner = MultiMetricLMNN(n_neighbors=1, max_iter=20, random_state=seed)
+        check_learner(learner, far, Y)
+        assert hasattr(learner, "metric_")
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal", "symmetric"])
+@pytest.mark.parametrize("factor", [2.0**-60, 2.0**60, 2.0**120])
+def test_sila_without_a_normalizer_depends_on_the_scale_in_powers_of_it(structure, factor):
+    # Impostors are screened in float32, where such numbers are 0 or infinite.
+    plain, scaled = (
+        SiLA(normalizer=None, structure=structure, shuffle=False).fit(Z, Y).metric_.matrix
+        for Z in (X, X * factor)
+    )
+    np.testing.assert_array_equal(scaled, plain * factor**2)
+
+
+@pytest.mark.parametrize(
+    ("make", "layout", "dtype"),
+    [
+        (RBS, sp.csr_array, np.float64),
+        (RBS, np.asarray, np.float32),
+        (SRBS, np.asarray, np.float64),
+        (SiLA, np.asarray, np.float64),
+    ],
+)
+def test_cosines_of_small_rows_are_those_of_large_ones(make, layout, dtype):
+    rows = layout(X.astype(dtype))
+    large, small = (make().fit(Z, Y).metric_.matrix for Z in (rows, rows * dtype(2.0**-60)))
+    np.testing.assert_array_equal(small, large)

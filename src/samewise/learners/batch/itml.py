@@ -34,8 +34,8 @@ from samewise.supervision.supervision_checks import parameter_array
 
 Vector = NDArray[np.float64]
 
-LEAST = 1e-140
-"""The least bound that is chosen: multipliers are as large as its inverse, and are multiplied."""
+LEAST = 1e-150
+"""Pairs whose squared distance is not larger say nothing: its square would vanish."""
 
 SAMPLE = 1000
 """Rows whose distances tell the bounds."""
@@ -397,10 +397,4 @@ def chosen_bounds(given: Any, pairs: Pairs, A: Vector) -> tuple[float, float]:
             "Bounds on distances need rows that differ. All rows are the same; give other examples."
         )
     u, low = np.percentile(D[D > 0], (5, 95))
-    if u < LEAST:
-        raise DegenerateInputError(
-            f"The bounds, percentiles of the squared distances between rows, are {u:.3g} and "
-            f"{low:.3g}, of which the first must be at least {LEAST:g}. Some rows hardly differ; "
-            "leave them out, scale the features, or give bounds."
-        )
     return float(u), float(low)
