@@ -48,7 +48,8 @@ def as_pairs(
             "the same; give Pairs, an array of shape (n, 2, d) with labels ±1, or labeled examples."
         )
     if isinstance(X, Pairs):
-        check_own_labels(X, y, sample_weight)
+        if y is not None or sample_weight is not None:
+            check_own_labels(X, y, sample_weight)
         pairs = X
     elif is_labeled(X):
         if y is None:

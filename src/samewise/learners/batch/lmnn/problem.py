@@ -60,7 +60,7 @@ class LMNNProblem(WhitenedBasis):
         self.objective = LMNNObjective(S, targets, classes, mu, hinge, workers, costs)
 
     def losses(
-        self, L: Matrix64, targets: NDArray[np.int32], costs: Costs | None
+        self, L: Matrix64, targets: NDArray[np.int32], costs: Costs | None = None
     ) -> NDArray[np.float64]:
         """The terms of the loss at L′ of each point that has targets, over all its triplets."""
         known = self.objective
