@@ -56,7 +56,7 @@ def _checked(X: Any) -> Any:
             parts = X.data, np.array(X.indices), np.array(X.indptr)
             # SciPy believes a last pointer of 0 or less: it takes the matrix for empty.
             if np.any(np.diff(parts[2].astype(np.int64)) < 0):
-                raise ValueError("index pointers must not fall")
+                raise ValueError("index pointers must not fall.")
             X = type(X)(parts, shape=X.shape)
             X.check_format(full_check=True)
         case "coo":
