@@ -102,3 +102,44 @@ def test_a_diagonal_of_rbs_from_any_sparse_kind(kind):
 def test_pairs_that_all_weigh_nothing_have_no_bounds(name):
     with pytest.raises(InvalidInputError, match=r"need pairs\. All have weight 0; give"):
         getattr(samewise, name)().fit(Pairs(X, [0, 1], [1, 2], [1, -1], [0.0, 0.0]))
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])
+def test_kernels_whose_loops_want_writable_arrays(kernel):
+    X = np.abs(np.random.default_rng(0).normal(size=(30, 3)))
+    X.flags.writeable = False
+    y = np.arange(30) % 2
+    for learner in (samewise.KernelPOLA(kernel, random_state=0), samewise.KernelLMNN(kernel)):
+        E = learner.fit(X, y).transform(X)
+        assert E.shape[0] == len(X) and np.isfinite(E).all()
+
+
+MIXED = np.array(["x", 1] * 20, dtype=object)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        samewise.DiagonalAROMA(validation_fraction=0.2),
+        samewise.DiagonalAROMA(),
+        samewise.PassiveAggressive(),
+        samewise.LMNN(),
+        samewise.KernelLMNN(),
+        samewise.KIGML(),
+        samewise.RCA(),
+        samewise.KNNClassifier(),
+        samewise.PerClassClassifier(samewise.LDA()),
+    ],
+    ids=repr,
+)
+def test_labels_of_two_kinds_are_refused_with_a_sentence(estimator):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    with pytest.raises(ValueError, match=r"Labels must be of one kind.*Got int and str"):
+        estimator.fit(X, MIXED)
+
+
+@pytest.mark.parametrize("learner", [samewise.LMNN, samewise.KernelLMNN, samewise.NCA])
+def test_nothing_left_to_learn_from(learner):
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    with pytest.raises(ValueError, match=r"leaves no class with two points to learn from; lower"):
+        learner(validation_fraction=0.999999).fit(X, [1, 1, 1, 0])

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.kernels.sparse_structure import sound_rows
+from samewise.supervision.supervision_checks import check_one_kind
 
 _FLOATS = [np.float64, np.float32]
 
@@ -23,6 +24,7 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
     def _examples(self, X: Matrix, y: ArrayLike) -> tuple[Matrix, NDArray[Any]]:
         """The training examples, checked."""
         X, classes = validate_data(self, sound_rows(X), y, accept_sparse="csr", dtype=_FLOATS)
+        check_one_kind(classes)
         check_classification_targets(classes)
         return X, classes
 

@@ -159,7 +159,7 @@ class KernelMahalanobis(EuclideanForm):
     def _evaluate(self, X: Matrix, support: Matrix) -> Matrix:
         if self.kernel == "precomputed":
             return X[:, support]
-        return pairwise_kernels(X, support, metric=self.kernel, **self._kernel_params)
+        return kernel_values(self.kernel, self._kernel_params, X, support)
 
     def _try_kernel(self) -> None:
         """Meet keywords that the kernel does not know, or points it rejects, before any use."""
@@ -235,6 +235,25 @@ class KernelMahalanobis(EuclideanForm):
         }
 
     _kernel_params: dict[str, Any]
+
+
+def kernel_values(
+    kernel: str | Callable[..., float],
+    params: Mapping[str, Any] | None,
+    X: Matrix,
+    Y: Matrix | None = None,
+) -> Array:
+    """k(x, y) of all rows of X and Y, or of X and X, by scikit-learn.
+
+    Examples
+    --------
+    >>> kernel_values("linear", None, np.array([[1.0, 2.0]]))
+    array([[5.]])
+    """
+    if kernel in ("chi2", "additive_chi2"):
+        # scikit-learn's loops for these take no read-only arrays.
+        X, Y = np.array(X), None if Y is None else np.array(Y)
+    return pairwise_kernels(X, Y, metric=kernel, **(params or {}))
 
 
 def _points(support: Any) -> Matrix:

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
+from samewise.supervision.supervision_checks import check_one_kind
 
 
 def numbered(y: NDArray[Any], owner: str) -> tuple[NDArray[Any], Indices]:
@@ -22,6 +23,7 @@ def numbered(y: NDArray[Any], owner: str) -> tuple[NDArray[Any], Indices]:
     >>> numbered(np.array(["b", "a", "b", "a"]), "RBS")
     (array(['a', 'b'], dtype='<U1'), array([1, 0, 1, 0]))
     """
+    check_one_kind(y)
     check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:

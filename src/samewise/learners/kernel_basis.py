@@ -8,13 +8,14 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.metrics.pairwise import kernel_metrics
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, NotPSDError
 from samewise.forms import KernelMahalanobis
+from samewise.forms.kernel_mahalanobis import kernel_values
 from samewise.kernels.sparse_structure import sound_rows
 from samewise.learners.attributes import Attribute, FormOf, Values
 from samewise.learners.constraints import COUNT, check_at_most
@@ -95,7 +96,7 @@ class KernelBasis(MapLearner, storable=False):
             K = support[:, landmarks]
         else:
             with np.errstate(over="ignore", invalid="ignore"):
-                K = pairwise_kernels(support, metric=self.kernel, **(self.kernel_params or {}))
+                K = kernel_values(self.kernel, self.kernel_params, support)
         B = directions(K, X.dtype)
         check_at_most("n_directions", self.n_directions, len(B), DIRECTIONS)
         B = B[: self.n_directions]

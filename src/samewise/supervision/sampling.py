@@ -17,7 +17,7 @@ from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Form, Mahalanobis
 from samewise.kernels.neighbors import top_k
 from samewise.kernels.sparse_structure import sound_rows
-from samewise.supervision.supervision_checks import checked_weights
+from samewise.supervision.supervision_checks import check_one_kind, checked_weights
 
 PER_EXAMPLE, AT_MOST = 20, 100_000
 """Pairs or triplets sampled by default: for each example, and in all. Enough to learn from, without
@@ -32,6 +32,7 @@ def coded(
     The numbers are 0, 1, …, and −1 for examples of weight 0, which are never sampled.
     """
     y = np.asarray(column_or_1d(np.asarray(y), warn=True))
+    check_one_kind(y)
     kind = type_of_target(y, input_name="y")
     if kind not in ("binary", "multiclass"):
         raise InvalidInputError(f"Unknown label type: {kind}. Give discrete class labels as y.")

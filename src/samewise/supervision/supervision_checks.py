@@ -69,7 +69,22 @@ def labeled_rows(
             f"{names[1]} must have one label for each of the {X.shape[0]} rows of {names[0]}. "
             f"Got shape {labels.shape}."
         )
+    check_one_kind(labels)
     return X, labels
+
+
+def check_one_kind(y: NDArray[Any]) -> None:
+    """Refuse labels that cannot be put in order, as text and numbers cannot."""
+    if y.dtype != object:
+        return
+    try:
+        np.unique(y)
+    except TypeError as error:
+        kinds = " and ".join(sorted({type(label).__name__ for label in y.ravel()})[:3])
+        raise InvalidInputError(
+            f"Labels must be of one kind, text or numbers. Got {kinds}; make them one, for "
+            "instance with y.astype(str)."
+        ) from error
 
 
 def checked_matrix(X: Any, name: str = "X") -> Matrix:

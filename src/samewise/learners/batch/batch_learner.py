@@ -187,7 +187,13 @@ def held_out_rows(
             f"validation_fraction={fraction:g} holds out no point of any class; raise it, or leave "
             "it out."
         )
-    return np.setdiff1d(everyone, held), held
+    kept = np.setdiff1d(everyone, held)
+    if np.bincount(labels[kept]).max(initial=0) < 2:
+        raise InvalidInputError(
+            f"validation_fraction={fraction:g} leaves no class with two points to learn from; "
+            "lower it, or leave it out."
+        )
+    return kept, held
 
 
 def held_out(

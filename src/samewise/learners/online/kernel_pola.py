@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.metrics.pairwise import kernel_metrics
 from sklearn.utils._param_validation import StrOptions
 
 from samewise._typing import Array, Matrix
@@ -21,6 +21,7 @@ from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.forms import Form, KernelMahalanobis
+from samewise.forms.kernel_mahalanobis import kernel_values
 from samewise.kernels import psd
 from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute
@@ -210,7 +211,7 @@ class KernelPOLA(PairDistance, PairLearner):
         params = (self.kernel_params or {}).items()
         plain = {name: v.item() if isinstance(v, np.generic) else v for name, v in params}
         with np.errstate(over="ignore", invalid="ignore"):
-            K = pairwise_kernels(A, B, metric=self.kernel, **plain)
+            K = kernel_values(self.kernel, plain, A, B)
         size, limit = float(np.abs(K).max()), LARGEST[np.dtype(np.float64)] ** 2
         if not size <= limit:
             raise InvalidInputError(
