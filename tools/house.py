@@ -42,6 +42,9 @@ from pathlib import Path
 __all__ = ["Measure", "Source", "main", "measures", "read_sources", "without_docstrings"]
 
 ROOT = Path(__file__).parents[1]
+MOST_CODE_LINES = 21_000 + 1_400
+"""For what there was when the house was rebuilt, and for what has been added since: checks of
+hostile input, undone updates, scores with ties, thresholds of all pair learners, LMNN's weights."""
 MOST_BODY_LINES = 50
 MOST_ARGUMENTS = 10
 NOT_CODE = {
@@ -267,7 +270,7 @@ def measures(folder: Path) -> list[Measure]:
         Measure(
             "code lines",
             sum(len(source.code) for source in sources),
-            21_000,
+            MOST_CODE_LINES,
             _per_folder(sources, lambda source: len(source.code)),
         ),
         Measure(f"functions with a body over {MOST_BODY_LINES} lines", len(long), 8, long),
