@@ -383,7 +383,7 @@ class Form(Frozen, Storable, ABC, storable=False):
         """What is computed of rows from `start` on; refused where it is undefined or overflows."""
         with naming_rows(start):
             values = compute(*rows)
-        check_overflow(values, type(self).__name__)
+            check_overflow(values, type(self).__name__)
         return values
 
     def _gather(
