@@ -143,3 +143,53 @@ def test_nothing_left_to_learn_from(learner):
     X = np.random.default_rng(0).normal(size=(4, 2))
     with pytest.raises(ValueError, match=r"leaves no class with two points to learn from; lower"):
         learner(validation_fraction=0.999999).fit(X, [1, 1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda number: samewise.POLA(relaxation=number(0), max_passes=3),
+        lambda number: samewise.KernelPOLA(relaxation=number(0)),
+        lambda number: samewise.PassiveAggressive(C=number(1)),
+        lambda number: samewise.PassiveAggressive("pa2", tolerance=number(0)),
+    ],
+)
+def test_whole_numbers_as_parameters_are_saved_like_others(make, tmp_path):
+    pairs = Pairs(X, [2, 0], [1, 3], [-1, 1])
+    learner = make(int).fit(pairs)
+    learner.save(tmp_path / "one")
+    samewise.load(tmp_path / "one").save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert make(float).fit(pairs).metric_ == learner.metric_
+
+
+def test_more_neighbors_than_there_are():
+    many, all_ = (samewise.SiLA(k, random_state=0).fit(X, y).metric_ for k in (2**63, len(X)))
+    assert many == all_
+
+
+@pytest.mark.parametrize("parameter", ["beta", "regularization"])
+def test_parameters_whose_products_overflow(parameter):
+    with pytest.raises(ValueError, match=rf"The '{parameter}' parameter of SRBS must be a float"):
+        samewise.SRBS(**{parameter: 1e300}).fit(X, y)
+
+
+def test_documents_whose_squares_overflow():
+    filter = samewise.filtering.TopicFilter("simple", vectorizer=None).fit({"a": [1.0, 0.0]})
+    with pytest.raises(InvalidInputError, match=r"values up to 1e\+100, whose squares overflow"):
+        filter.observe([1e100, 0.0])
+
+
+def test_a_file_with_impossible_counts_of_terms_is_refused(tmp_path):
+    vectors = samewise.filtering.TextVectors(8)
+    filter = samewise.filtering.TopicFilter("simple", vectorizer=vectors).fit({"a": "cocoa beans"})
+    filter.observe("cocoa")
+    for name, value in (("_df", -1), ("_weights", 1e308)):
+        kept = getattr(filter._vectors, name)
+        changed = kept.copy()
+        changed[0] = value
+        setattr(filter._vectors, name, changed)
+        filter.save(tmp_path / "filter")
+        setattr(filter._vectors, name, kept)
+        with pytest.raises(samewise.exceptions.FileFormatError, match="must be"):
+            samewise.load(tmp_path / "filter")

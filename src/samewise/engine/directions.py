@@ -67,8 +67,8 @@ class Directions:
     def scale(self) -> tuple[float, float, float]:
         """How large the numbers are; NaN where one is not finite.
 
-        Returns the largest of the vectors, the least over the vectors that are not zero of their
-        largest, and the largest target or weight.
+        Returns the length of the longest vector, that of the shortest which is not zero, and the
+        largest target or weight.
         """
         sides = (self.right,) if self.symmetric else (self.left, self.right)
         found = [

@@ -82,8 +82,15 @@ class KernelSpan:
             )
         if len(self) == 0:
             return np.empty((gram.shape[0], 0)), gram, np.diagonal(gram).copy()
-        Z = _inner(kernel, left, right, self.left, self.right) @ self.basis.T
-        return Z, gram - Z @ Z.T, np.diagonal(gram).copy()
+        with np.errstate(over="ignore", invalid="ignore"):
+            Z = _inner(kernel, left, right, self.left, self.right) @ self.basis.T
+            rest = gram - Z @ Z.T
+        if not np.isfinite(rest).all():
+            raise InvalidInputError(
+                "Examples have coordinates that overflow in the span of those before them; scale "
+                "the features, or choose other kernel_params."
+            )
+        return Z, rest, np.diagonal(gram).copy()
 
     def _append(
         self,

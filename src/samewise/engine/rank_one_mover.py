@@ -156,7 +156,8 @@ class RankOneMover(PsdMover):
     def state(self) -> State:
         """All that the next example meets. An infinite cap is None."""
         state = super().state()
-        state.values.update(self.step._asdict(), path=self.path)
+        # As numbers of one kind each: 1 and 1.0 are the same step.
+        state.values.update(zip(Step._fields, self.step.plain, strict=True), path=self.path)
         if math.isinf(self.step.cap):
             state.values["cap"] = None
         return state

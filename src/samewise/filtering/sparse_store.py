@@ -16,6 +16,9 @@ from samewise.files.container import parse
 from samewise.files.state import Saved, State
 from samewise.kernels import sparse_rows
 from samewise.kernels.sparse_structure import sound_rows
+from samewise.supervision.supervision_checks import LARGEST
+
+MOST = LARGEST[np.dtype(np.float64)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +125,7 @@ class Rows:
             steps[indptr[(indptr > 0) & (indptr < len(indices))] - 1] = 1
             right = bool(np.all(steps > 0))
         saved.check(bool(right), "rows must be sparse rows with ascending terms")
+        saved.check(np.abs(data).max(initial=0.0) <= MOST, f"rows must not hold more than {MOST:g}")
         return cls(indptr, indices.astype(np.int32), data, d)
 
 
@@ -143,6 +147,11 @@ def as_rows(X: Any, n_features: int | None = None, name: str = "documents") -> R
     matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():
         raise InvalidInputError(f"{name} contain NaN or infinity; every value must be finite.")
+    if (largest := np.abs(matrix.data).max(initial=0.0)) > MOST:
+        raise InvalidInputError(
+            f"{name} hold values up to {largest:.3g}, whose squares overflow; scale them below "
+            f"{MOST:g}."
+        )
     if n_features is not None and matrix.shape[1] != n_features:
         raise InvalidInputError(
             f"{name} have {matrix.shape[1]} features, but the topics have {n_features}; use the "

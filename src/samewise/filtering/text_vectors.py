@@ -270,7 +270,9 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
         vectors.n_documents_ = saved.count("n_documents")
         vectors._weighed = saved.count("weighed", most=vectors.n_documents_)
         vectors._df = saved.array("df", vectors.n_features, dtypes=["int64"])
+        saved.check(vectors._df.min() >= 0, "df must be counts")
         vectors._weights = saved.array("weights", vectors.n_features, dtypes=["float64"])
+        saved.check(np.abs(vectors._weights).max() <= 1e9, "weights must be those of terms")
         return vectors
 
     # Inside

@@ -189,14 +189,13 @@ def _turned(u: Array, screen: Screen, v: Array, t: Array) -> tuple[float, float]
     _, to_v, mean, longest, unit = screen
     d = u.shape[0]
     scale = power_of_two(np.abs(u).max())
+    w, flat = u / scale, to_v.ravel()
     offset, size_u, size_v = 0.0, 0.0, 0.0
     for f in range(d):
-        total = 0.0
-        for m in range(d):
-            total += to_v[f, m] * (u[m] / scale)
+        total = product(flat, f * d, w)
         v[f // CHUNK, f % CHUNK] = total
-        offset += u[f] / scale * mean[f]
-        size_u += (u[f] / scale) ** 2
+        offset += w[f] * mean[f]
+        size_u += w[f] * w[f]
         size_v += total * total
     rest = 0.0
     for c in range(t.shape[0] - 1, -1, -1):

@@ -162,7 +162,7 @@ def advance(A: Array, block: ShownExamples, rule: MarginRule, trace: UpdateTrace
         if math.isnan(violation[i]) or (k > 0 and best[k - 1] == rows[0].shape[0] - 1):
             # Similarities overflow, and there is not an impostor in every place.
             violation[i] = np.nan
-            return scored
+            break
         if violation[i] < 0.0:
             continue
         places = pool[i] if pool.shape[0] else pool[:0].ravel()

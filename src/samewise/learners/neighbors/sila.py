@@ -202,7 +202,7 @@ class SiLA(Counted, SimilarityLearner):
             classes, labels = numbered(y, "SiLA")
             run = self._beginning(X.shape[1])
             base = BaseSimilarity(X, labels, self.normalizer)
-            neighborhoods = Neighborhoods(base, self.n_neighbors, self.impostors)
+            neighborhoods = Neighborhoods(base, min(self.n_neighbors, len(labels)), self.impostors)
             warn_of_small_classes(labels, self.n_neighbors, stacklevel=3)
             progress.total = self.n_passes * len(neighborhoods.shown)
             with few_threads(X.shape[1]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,14 +14,13 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Matrix
 from samewise.kernels.pairwise import dense, row_dots, row_slices, times
 from samewise.learners.attributes import RAN, Attribute, Number
 from samewise.learners.class_checks import warn_of_small_classes
-from samewise.learners.constraints import NOT_NEGATIVE, POSITIVE
 from samewise.learners.neighbors.similarity_learner import (
     ContrastLearner,
     nearest_psd,
@@ -31,6 +31,9 @@ from samewise.solvers.run_log import RunLog
 from samewise.solvers.smooth import minimize_smooth
 
 _BLOCK_BYTES = 4 * 2**20
+
+MOST = 1e70
+"""The largest β and λ: products with larger ones overflow."""
 
 
 class MarginCost:
@@ -208,8 +211,8 @@ class SRBS(ContrastLearner):
 
     _learned: ClassVar[dict[str, Attribute]] = {"loss_": Number(), **RAN}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "beta": [POSITIVE],
-        "regularization": [NOT_NEGATIVE],
+        "beta": [Interval(Real, 0, MOST, closed="right")],
+        "regularization": [Interval(Real, 0, MOST, closed="both")],
         "psd": [StrOptions({"each"}), None],
         "solver": [StrOptions({"lbfgs", "gradient"})],
     }
