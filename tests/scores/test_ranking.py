@@ -12,7 +12,7 @@ from sklearn.metrics import (
 
 from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.forms import Bilinear, Mahalanobis
-from samewise.scores import ranking
+from samewise.scores import ranking, tied_rankings
 from samewise.scores.ranking import (
     average_precision,
     ndcg,
@@ -215,7 +215,7 @@ def test_adjacent_floats_do_not_tie(dtype):
 @pytest.mark.parametrize("levels", [1, 3, 300, None])
 def test_full_order_is_that_of_a_stable_sort(seed, levels, dtype, layout):
     scores, _ = draw(seed, levels, dtype, n_queries=5, n_items=400)
-    order, equal = ranking._ranked(np.asarray(scores, order=layout))
+    order, equal = tied_rankings.ranked(np.asarray(scores, order=layout))
     np.testing.assert_array_equal(order, np.argsort(-scores, axis=1, kind="stable"))
     steps = np.diff(np.take_along_axis(scores, order, axis=1), axis=1, prepend=np.inf)
     np.testing.assert_array_equal(equal, steps == 0)

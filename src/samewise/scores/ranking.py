@@ -4,11 +4,6 @@ Items are ranked by falling score. Items of equal score have no order of their o
 mean over all their orders (`ties="expected"`), so that equal scores are worth as much as chance.
 `ties="index"` takes them in the order of their columns. A query without any relevant item has no
 score: its value is NaN, and means leave it out.
-
-The means over orders are closed forms, no samples:
-
-F. McSherry and M. Najork: Computing information retrieval performance measures efficiently in the
-presence of tied scores. ECIR 2008.
 """
 
 from __future__ import annotations
@@ -16,19 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from samewise._typing import Array, Indices
 from samewise.exceptions import DegenerateInputError, InvalidInputError
-from samewise.kernels.neighbors import top_k
+from samewise.scores.tied_rankings import (
+    Ranking,
+    Ties,
+    average_precision_of,
+    first_gains,
+    ranked,
+    reciprocal_rank_of,
+    where_relevant,
+)
 
 _Floats = NDArray[np.float64]
-_Flags = NDArray[np.bool_]
-
-Ties = Literal["expected", "index"]
 
 # Rows are ranked so many values at a time: little memory beside the block, and much of it cached.
 _CHUNK = 2**18
@@ -86,7 +86,7 @@ def precision_at_k(
     array([0.5, 0.5])
     """
     hits, n_relevant = _first_hits(scores, relevant, k, ties)
-    return _where_relevant(hits.mean(axis=1), n_relevant)
+    return where_relevant(hits.mean(axis=1), n_relevant)
 
 
 def recall_at_k(
@@ -117,7 +117,7 @@ def recall_at_k(
     array([0.5, 1. ])
     """
     hits, n_relevant = _first_hits(scores, relevant, k, ties)
-    return _where_relevant(hits.sum(axis=1) / np.maximum(n_relevant, 1), n_relevant)
+    return where_relevant(hits.sum(axis=1) / np.maximum(n_relevant, 1), n_relevant)
 
 
 def average_precision(
@@ -148,7 +148,7 @@ def average_precision(
     >>> average_precision([[4.0, 3.0, 2.0, 1.0]], [[True, False, False, True]])
     array([0.75])
     """
-    return np.concatenate([_average_precision(r) for r in _rankings(scores, relevant, ties)])
+    return np.concatenate([average_precision_of(r) for r in _rankings(scores, relevant, ties)])
 
 
 def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike, *, ties: Ties = "expected") -> _Floats:
@@ -174,7 +174,7 @@ def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike, *, ties: Ties = "exp
     >>> reciprocal_rank([[4.0, 3.0, 2.0], [4.0, 3.0, 2.0]], [[0, 1, 1], [0, 0, 0]])
     array([0.5, nan])
     """
-    return np.concatenate([_reciprocal_rank(r) for r in _rankings(scores, relevant, ties)])
+    return np.concatenate([reciprocal_rank_of(r) for r in _rankings(scores, relevant, ties)])
 
 
 def ndcg(
@@ -209,9 +209,9 @@ def ndcg(
     """
     C, G = _checked(scores, gains, ties)
     k = C.shape[1] if k is None else _checked_k(k, C.shape[1])
-    reached = _first_gains(C, G, k, ties) @ _discounts(k)
+    reached = first_gains(C, G, k, ties) @ _discounts(k)
     ideal = np.sort(G, axis=1)[:, : -k - 1 : -1] @ _discounts(k)
-    return _where_relevant(reached / np.where(ideal > 0, ideal, 1.0), ideal)
+    return where_relevant(reached / np.where(ideal > 0, ideal, 1.0), ideal)
 
 
 def retrieval_scores(
@@ -272,13 +272,13 @@ def retrieval_scores(
     for rows, C in _checked_blocks(blocks, queries.size, items.size):
         for part in _chunks(C.shape):
             here = rows[part]
-            order, equal = _ranked(C[part])
+            order, equal = ranked(C[part])
             if exclude_self:
                 kept = order != here[:, None]
                 # Who stands behind the query itself is now equal to who stands before it, or not.
                 equal[:, 1:] &= kept[:, :-1] | equal[:, :-1]
                 order, equal = (a[kept].reshape(here.size, -1) for a in (order, equal))
-            ranking = _Ranking(items[order] == queries[here, None], equal, ties)
+            ranking = Ranking(items[order] == queries[here, None], equal, ties)
             for name, values in _measures(ranking, cutoffs).items():
                 per_query.setdefault(name, np.empty(queries.size))[here] = values
     if np.all(np.isnan(per_query["map"])):
@@ -289,47 +289,7 @@ def retrieval_scores(
     return RetrievalScores(per_query)
 
 
-class _Ranking:
-    """Rows of full rankings, with the groups of equal scores whose order is left open.
-
-    Parameters
-    ----------
-    hits : bool array of shape (n_queries, n_items)
-        Relevance, from the first rank to the last.
-    equal : bool array of the same shape
-        Whether the score is that of the rank before.
-    ties : {"expected", "index"}
-        Whether the order of equal scores is left open or counts.
-    """
-
-    def __init__(self, hits: _Flags, equal: _Flags, ties: Ties) -> None:
-        self.hits, self.n_relevant = hits, hits.sum(axis=1)
-        # The order matters only where relevant items stand among others of the same score.
-        self.tied = ties == "expected" and bool(
-            np.any(equal[:, 1:] & (hits[:, 1:] != hits[:, :-1]))
-        )
-        if self.tied:
-            first, size = _groups(equal)
-            at = np.flatnonzero(hits)
-            earlier = np.searchsorted(at, first)
-            relevant = np.searchsorted(at, first + size) - earlier
-            mixed = (0 < relevant) & (relevant < size)
-            self.first, self.size, self.relevant = first[mixed], size[mixed], relevant[mixed]
-            self.row = self.first // hits.shape[1]
-            self.earlier = earlier[mixed]
-            self.before = self.earlier - (np.cumsum(self.n_relevant) - self.n_relevant)[self.row]
-
-    def chance(self, k: int) -> _Flags | _Floats:
-        """That a relevant item stands at each of the first k ranks."""
-        if not self.tied:
-            return self.hits[:, :k]
-        chance = self.hits.astype(np.float64)
-        share = self.relevant / self.size
-        chance.ravel()[_places(self.first, self.size)] = np.repeat(share, self.size)
-        return chance[:, :k]
-
-
-def _measures(ranking: _Ranking, ks: list[int]) -> dict[str, _Floats]:
+def _measures(ranking: Ranking, ks: list[int]) -> dict[str, _Floats]:
     """Every score of rows of full rankings."""
     n_relevant = ranking.n_relevant
     chance = ranking.chance(max(ks, default=0))
@@ -340,60 +300,12 @@ def _measures(ranking: _Ranking, ks: list[int]) -> dict[str, _Floats]:
         best = _discounts(k)
         ideal = np.cumsum(best)[np.clip(n_relevant, 1, k) - 1]
         values[f"ndcg@{k}"] = chance[:, :k] @ best / ideal
-    values |= {"map": _average_precision(ranking), "mrr": _reciprocal_rank(ranking)}
-    return {name: _where_relevant(v, n_relevant) for name, v in values.items()}
-
-
-def _average_precision(ranking: _Ranking) -> _Floats:
-    n_relevant, n_items = ranking.n_relevant, ranking.hits.shape[1]
-    rows, places = np.divmod(np.flatnonzero(ranking.hits), n_items)
-    found = np.arange(1, rows.size + 1) - (np.cumsum(n_relevant) - n_relevant)[rows]
-    terms = found / (places + 1)
-    if ranking.tied:
-        terms[_places(ranking.earlier, ranking.relevant)] = 0.0
-    total = np.bincount(rows, terms, minlength=len(n_relevant))
-    if ranking.tied:
-        total += np.bincount(ranking.row, _expected_terms(ranking), minlength=len(n_relevant))
-    return _where_relevant(total / np.maximum(n_relevant, 1), n_relevant)
-
-
-def _expected_terms(ranking: _Ranking) -> _Floats:
-    """What the relevant items of each group are expected to add to the average precision.
-
-    A relevant item stands at place i = 0, 1, … of its group with the chance relevant/size; each
-    of the other relevant ones then stands before it with the chance i/(size − 1).
-    """
-    size, relevant = ranking.size, ranking.relevant
-    opens = np.cumsum(size) - size
-    i = np.arange(size.sum()) - np.repeat(opens, size)
-    found = np.repeat(ranking.before + 1, size) + i * np.repeat((relevant - 1) / (size - 1), size)
-    ranks = np.repeat(ranking.first % ranking.hits.shape[1] + 1, size) + i
-    return relevant / size * np.add.reduceat(found / ranks, opens)
-
-
-def _reciprocal_rank(ranking: _Ranking) -> _Floats:
-    values = 1.0 / (1 + ranking.hits.argmax(axis=1))
-    if ranking.tied:
-        # Only the group that holds the first relevant item of its row matters.
-        group = np.flatnonzero(ranking.before == 0)
-        size, relevant = ranking.size[group, None], ranking.relevant[group, None]
-        i = np.arange(size.max(initial=1))
-        # The chance of a relevant item at place i of the group if there is none before it.
-        chance = relevant / np.maximum(size - i, relevant)
-        none = np.cumprod(1 - chance, axis=1)
-        chance[:, 1:] *= none[:, :-1]
-        rank = ranking.first[group, None] % ranking.hits.shape[1] + 1 + i
-        # One after the other, so that the zeros behind a short group change nothing.
-        values[ranking.row[group]] = np.cumsum(chance / rank, axis=1)[:, -1]
-    return _where_relevant(values, ranking.n_relevant)
+    values |= {"map": average_precision_of(ranking), "mrr": reciprocal_rank_of(ranking)}
+    return {name: where_relevant(v, n_relevant) for name, v in values.items()}
 
 
 def _discounts(k: int) -> _Floats:
     return 1.0 / np.log2(np.arange(2, k + 2))
-
-
-def _where_relevant(values: _Floats, n_relevant: NDArray[Any]) -> _Floats:
-    return np.where(n_relevant > 0, values, np.nan)
 
 
 def _first_hits(
@@ -402,80 +314,20 @@ def _first_hits(
     """Relevance of the first k items in ranked order, and the number of relevant items."""
     C, gains = _checked(scores, relevant, ties)
     hits = gains > 0
-    return _first_gains(C, hits, _checked_k(k, C.shape[1]), ties), hits.sum(axis=1)
+    return first_gains(C, hits, _checked_k(k, C.shape[1]), ties), hits.sum(axis=1)
 
 
-def _first_gains(C: Array, G: NDArray[Any], k: int, ties: Ties) -> NDArray[Any]:
-    """Gains of the first k items in ranked order; where no order counts, equal items share."""
-    best = top_k(C, k + 1) if k + 1 < C.shape[1] else _ranked(C)[0]
-    gains = np.take_along_axis(G, best[:, :k], axis=1)
-    if ties == "index":
-        return gains
-    values = np.take_along_axis(C, best, axis=1)
-    equal = _as_before(values)
-    if not equal.any():
-        return gains
-    gains = gains.astype(np.float64)
-    first, size = _groups(equal[:, :k])
-    at = _places(first, size)
-    total = np.bincount(np.repeat(np.arange(size.size), size), gains.ravel()[at])
-    gains.ravel()[at] = np.repeat(total / size, size)
-    # Where equal items stand on both sides of rank k, all of them share.
-    cut = np.flatnonzero(equal[:, k:].any(axis=1))
-    last = values[cut, k - 1, None]
-    share = np.mean(G[cut], axis=1, where=C[cut] == last, keepdims=True, dtype=np.float64)
-    gains[cut] = np.where(values[cut, :k] == last, share, gains[cut])
-    return gains
-
-
-def _rankings(scores: ArrayLike, relevant: ArrayLike, ties: Ties) -> Iterator[_Ranking]:
+def _rankings(scores: ArrayLike, relevant: ArrayLike, ties: Ties) -> Iterator[Ranking]:
     """Relevance in ranked order, some rows at a time."""
     C, gains = _checked(scores, relevant, ties)
     for rows in _chunks(C.shape):
-        order, equal = _ranked(C[rows])
-        yield _Ranking(np.take_along_axis(gains[rows] > 0, order, axis=1), equal, ties)
+        order, equal = ranked(C[rows])
+        yield Ranking(np.take_along_axis(gains[rows] > 0, order, axis=1), equal, ties)
 
 
 def _chunks(shape: tuple[int, ...]) -> Iterator[slice]:
     n_rows = max(1, _CHUNK // shape[1])
     return (slice(start, start + n_rows) for start in range(0, shape[0], n_rows))
-
-
-def _ranked(C: Array) -> tuple[Indices, _Flags]:
-    """All columns of each row by falling value, and which values are those of the rank before.
-
-    Equal values stand in the order of their columns.
-    """
-    # The default sort is several times faster than a stable one; what it does to equal values
-    # is put right below, at the cost of those values only.
-    order = np.argsort(-C, axis=1)
-    equal = _as_before(np.take_along_axis(C, order, axis=1))
-    if equal.any():
-        first, size = _groups(equal)
-        at, columns = _places(first, size), order.ravel()
-        keys = np.repeat(np.arange(size.size) * C.shape[1], size) + columns[at]
-        columns[at] = np.sort(keys) % C.shape[1]
-        order = columns.reshape(C.shape)
-    return order, equal
-
-
-def _as_before(values: Array) -> _Flags:
-    equal = np.zeros(values.shape, dtype=np.bool_)
-    np.equal(values[:, 1:], values[:, :-1], out=equal[:, 1:])
-    return equal
-
-
-def _groups(equal: _Flags) -> tuple[Indices, Indices]:
-    """First place, in the flattened array, and size of each group of equal values."""
-    flags = np.append(equal, False)
-    edges = np.flatnonzero(flags[1:] != flags[:-1])
-    return edges[::2], edges[1::2] - edges[::2] + 1
-
-
-def _places(first: Indices, size: Indices) -> Indices:
-    """All places of all groups."""
-    ends = np.cumsum(size)
-    return np.repeat(first - (ends - size), size) + np.arange(size.sum())
 
 
 def _checked(scores: ArrayLike, gains: ArrayLike, ties: str) -> tuple[Array, NDArray[Any]]:
