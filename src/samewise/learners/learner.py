@@ -29,7 +29,6 @@ from samewise.learners.parameters import (
 from samewise.search import Index
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_members, as_pairs, is_labeled
-from samewise.supervision.supervision_checks import check_one_kind
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """The rows that every learner takes."""
@@ -75,9 +74,7 @@ class Learner(Storable, BaseEstimator, storable=False):
 
     def _examples(self, X: Any, y: Any, reset: bool = True) -> tuple[Matrix, NDArray[Any]]:
         """Labeled examples, checked as scikit-learn does."""
-        X, y = validate_data(self, sound_rows(X), y, reset=reset, ensure_min_samples=2, **ROWS)
-        check_one_kind(y)
-        return X, y
+        return validate_data(self, sound_rows(X), y, reset=reset, ensure_min_samples=2, **ROWS)
 
     def _dense_examples(self, X: Any, y: Any) -> tuple[Array, Indices]:
         """Labeled examples as dense rows, and the number of each one's class in `classes_`."""

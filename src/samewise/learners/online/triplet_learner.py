@@ -26,6 +26,7 @@ from samewise.learners.online.online_learner import OnlineLearner
 from samewise.scores import retrieval_scores
 from samewise.supervision import Triplets
 from samewise.supervision.gate import as_triplets, is_labeled
+from samewise.supervision.supervision_checks import check_one_kind
 
 
 class _Bases(Attribute):
@@ -167,6 +168,7 @@ class TripletLearner(
         self, X: Matrix, y: Any, sample_weight: Any, fraction: float, random: Any
     ) -> tuple[Matrix, Any, Any]:
         """Keep a part of each class for validation; returns the rest."""
+        check_one_kind(y)
         split = StratifiedShuffleSplit(1, test_size=fraction, random_state=random)
         kept, held = next(split.split(np.empty(len(y)), y))
         self._held_out = X[held], y[held]
@@ -180,6 +182,7 @@ class TripletLearner(
                 f"the same features. Got {self.n_features_in_} and {self.n_features_items_}."
             )
         X, y = self._examples(X, y, reset=False)
+        check_one_kind(y)
         if len(np.unique(y)) == len(y):
             raise InvalidInputError(
                 f"validation needs two examples of some class to rank. Got {len(y)} examples of as "
