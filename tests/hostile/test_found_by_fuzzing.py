@@ -152,10 +152,14 @@ def test_nothing_left_to_learn_from(learner):
         lambda number: samewise.KernelPOLA(relaxation=number(0)),
         lambda number: samewise.PassiveAggressive(C=number(1)),
         lambda number: samewise.PassiveAggressive("pa2", tolerance=number(0)),
+        lambda number: samewise.OASIS(margin=number(1)),
+        lambda number: samewise.DiagonalAROMA(margin=number(1)),
     ],
 )
 def test_whole_numbers_as_parameters_are_saved_like_others(make, tmp_path):
     pairs = Pairs(X, [2, 0], [1, 3], [-1, 1])
+    if hasattr(make(int), "margin"):
+        pairs = samewise.Triplets(X, [0, 1], [1, 2], [2, 3])
     learner = make(int).fit(pairs)
     learner.save(tmp_path / "one")
     samewise.load(tmp_path / "one").save(tmp_path / "two")
@@ -163,9 +167,17 @@ def test_whole_numbers_as_parameters_are_saved_like_others(make, tmp_path):
     assert make(float).fit(pairs).metric_ == learner.metric_
 
 
-def test_more_neighbors_than_there_are():
-    many, all_ = (samewise.SiLA(k, random_state=0).fit(X, y).metric_ for k in (2**63, len(X)))
+@pytest.mark.parametrize("learner", [samewise.SiLA, samewise.RBS, samewise.SRBS])
+@pytest.mark.filterwarnings("ignore")
+def test_more_neighbors_than_there_are(learner):
+    many, all_ = (learner(n_neighbors=k).fit(X, y).metric_ for k in (2**63, len(X)))
     assert many == all_
+
+
+@pytest.mark.parametrize("learner", [samewise.ITML, samewise.MMC, samewise.PassiveAggressive])
+def test_weights_whose_sums_overflow(learner):
+    with pytest.raises(InvalidInputError, match=r"up to 1.6e\+308, whose sums and products"):
+        learner().fit(Pairs(X, [0, 1], [1, 2], [1, -1], sample_weight=[1.6e308, 8e307]))
 
 
 @pytest.mark.parametrize("parameter", ["beta", "regularization"])

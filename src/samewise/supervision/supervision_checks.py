@@ -158,6 +158,11 @@ def checked_weights(
             "sample_weight must be finite and not negative (0 leaves an example out). Got values "
             f"from {np.min(weights)} to {np.max(weights)}."
         )
+    if np.max(weights, initial=0.0) > LARGEST[weights.dtype]:
+        raise InvalidInputError(
+            f"sample_weight holds values up to {np.max(weights):.3g}, whose sums and products "
+            f"overflow; scale the weights below {LARGEST[weights.dtype]:g}."
+        )
     return read_only(weights)
 
 

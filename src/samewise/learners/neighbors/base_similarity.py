@@ -103,7 +103,8 @@ class BaseSimilarity:
 
     def nearest(self, k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The k nearest of the same class and of the others, as places; −1 for fewer."""
-        return hits_and_misses(self._blocks(0, len(self.order)), self.labels, k)
+        n = len(self.order)
+        return hits_and_misses(self._blocks(0, n), self.labels, min(k, n))
 
     def pool(self, m: int) -> NDArray[np.intp]:
         """The m nearest of the other classes of each row, as rising places; −1 for fewer."""

@@ -198,7 +198,7 @@ class TripletLearner(
         if isinstance(self.margin, str):
             self.margin_ = starts.automatic_margin(triplets, W, self._bases)
         else:
-            self.margin_ = self.margin
+            self.margin_ = float(self.margin)
         self._n_skipped = 0
         return W.astype(np.result_type(triplets.X.dtype, triplets.items.dtype), copy=False)
 
