@@ -205,3 +205,22 @@ def test_a_file_with_impossible_counts_of_terms_is_refused(tmp_path):
         setattr(filter._vectors, name, kept)
         with pytest.raises(samewise.exceptions.FileFormatError, match="must be"):
             samewise.load(tmp_path / "filter")
+
+
+@pytest.mark.parametrize("form", [Mahalanobis, GeneralizedCosine])
+def test_matrices_below_the_least_exact_number_are_loaded_again(form, tmp_path):
+    M = np.array([[2.1062e-320, -1.2080e-320], [-1.2080e-320, 1.8325e-320]])
+    made = form(M)
+    made.save(tmp_path / "form")
+    assert samewise.load(tmp_path / "form") == made
+
+
+def test_a_matrix_whose_symmetric_part_overflows():
+    with pytest.raises(InvalidInputError, match="The symmetric part of the matrix of Mahalanobis"):
+        Mahalanobis.nearest([[1e308, 0.0], [0.0, 1.0]])
+
+
+def test_a_class_of_one_example_shrinks_without_a_warning():
+    labels = np.array([1, 1, 1, 0])
+    learner = samewise.LDA(shrinkage=0.5).fit(X, labels)
+    assert np.isfinite(learner.components_).all()

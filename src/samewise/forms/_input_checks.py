@@ -174,7 +174,8 @@ def check_factored(
         raise InvalidInputError(f"The components of {owner} must have the shape {(r, d)}.")
     tolerance = 1e-6 if matrix.dtype == np.float64 else 1e-3
     with np.errstate(over="ignore", invalid="ignore"):
-        scale = tolerance * np.max(eigenvalues, initial=0.0)
+        # Beside the least number with all its digits, rounding is not a part of anything.
+        scale = tolerance * np.max(eigenvalues, initial=0.0) + np.finfo(matrix.dtype).tiny
         fits = (
             np.all(np.abs(components.T @ components - matrix) <= scale)
             and np.all(np.abs((components**2).sum(axis=1) - eigenvalues) <= scale)

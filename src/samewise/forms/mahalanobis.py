@@ -13,6 +13,7 @@ from samewise.files.state import State
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import (
     check_factored,
+    check_finite,
     check_matrix,
     check_psd,
     check_square,
@@ -97,7 +98,10 @@ class Mahalanobis(EuclideanForm):
         """
         M = check_matrix(matrix, "matrix", cls.__name__)
         check_square(M, cls.__name__)
-        components, eigenvalues = psd.factor(psd.symmetrize(M))
+        with np.errstate(over="ignore"):
+            S = psd.symmetrize(M)
+        check_finite(S, f"The symmetric part of the matrix of {cls.__name__}")
+        components, eigenvalues = psd.factor(S)
         form = cls.__new__(cls)
         form._set(
             matrix=freeze(psd.symmetrize(components.T @ components)),

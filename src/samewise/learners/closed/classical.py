@@ -357,7 +357,10 @@ class LDA(LinearMap):
                 used = np.flatnonzero(within.any(axis=0))
             lda = discriminant_analysis.LinearDiscriminantAnalysis(**solver)
             try:
-                lda.fit(Z[:, used], labels)
+                with warnings.catch_warnings():
+                    # Said of every class with one example: its covariance is zero.
+                    warnings.filterwarnings("ignore", "Only one sample available")
+                    lda.fit(Z[:, used], labels)
             except np.linalg.LinAlgError as error:
                 raise InvalidInputError(
                     "The covariance within classes is singular, also with shrinkage="
