@@ -18,6 +18,7 @@ from samewise import (
 )
 from samewise.catalog import LEARNERS
 from samewise.exceptions import InvalidInputError
+from samewise.kernels import cone
 
 X, y = np.arange(8.0).reshape(4, 2) ** 2, np.array([0, 0, 1, 1])
 
@@ -224,3 +225,30 @@ def test_a_class_of_one_example_shrinks_without_a_warning():
     labels = np.array([1, 1, 1, 0])
     learner = samewise.LDA(shrinkage=0.5).fit(X, labels)
     assert np.isfinite(learner.components_).all()
+
+
+@pytest.mark.parametrize(
+    ("learner", "seed", "size"),
+    [(samewise.PassiveAggressive(rule="pa"), 213, 1e14), (samewise.POLA(), 117, 1e18)],
+    ids=lambda each: type(each).__name__,
+)
+def test_lengths_so_far_apart_that_an_inverse_is_singular(learner, seed, size):
+    # A step that the kept inverse cannot follow is settled by a factorization.
+    rng = np.random.default_rng(seed)
+    rng.integers(2, 6)
+    rows = rng.normal(size=(40, 2))
+    rng.choice([6, 10, 14, 18])
+    rows *= rng.choice([1 / size, 1, size], size=(40, 1))
+    y = 2 * rng.integers(0, 2, size=20) - 1
+    learner.fit(Pairs(rows, np.arange(0, 40, 2), np.arange(1, 40, 2), y))
+    assert np.isfinite(learner.metric_.matrix).all()
+
+
+@pytest.mark.parametrize("mu", [0.0, 1e-300])
+def test_an_inverse_that_cannot_follow_stays_as_it_was(mu):
+    # I − vvᵀ is singular for a unit vector v: P stays.
+    P, v, u = np.eye(2), np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    assert not cone._follow(P, mu, u, -1.0, v, v.copy(), np.empty(2))
+    np.testing.assert_array_equal(P, np.eye(2))
+    assert cone._follow(P, mu, u, -0.5, v, v.copy(), np.empty(2))
+    np.testing.assert_array_equal(P, np.diag([2.0, 1.0]))

@@ -32,11 +32,12 @@ from samewise.supervision.supervision_checks import LARGEST
 
 SMALLEST = {np.dtype(np.float64): 1e-70, np.dtype(np.float32): 1e-18}
 """Below this, what a vector's squared length is multiplied with or divided by gets lost."""
-ORDINARY = {np.dtype(np.float64): 1e20, np.dtype(np.float32): 1e6}
+ORDINARY = {np.dtype(np.float64): 1e8, np.dtype(np.float32): 1e6}
 """Vectors of at most this length, and of at least its inverse, move a matrix without overflow. A
 passive–aggressive step projects the matrix on a half-space, which adds at most target/‖G‖ to its
-norm, squares added; variances and covariances only shrink; what is divided by is not lost."""
-MODERATE = {np.dtype(np.float64): 1e60, np.dtype(np.float32): 1e12}
+norm, squares added; variances and covariances only shrink; what is divided by is not lost. Sizes
+further apart than float64 has digits are not ordinary: rounding may make an inverse singular."""
+MODERATE = {np.dtype(np.float64): 1e30, np.dtype(np.float32): 1e12}
 """The same for the matrix and for what it was made with."""
 
 

@@ -269,15 +269,27 @@ def split(x: Array, y: Array, xx: float, yy: float, side: float, g: Array, h: Ar
 
 
 @njit(cache=True)
-def _follow(P: Array, mu: float, u: Array, c: float, v: Array, Pv: Array, Pu: Array) -> None:
+def _follow(P: Array, mu: float, u: Array, c: float, v: Array, Pv: Array, Pu: Array) -> bool:
     """P for M + μ u uᵀ + c v vᵀ, from Pv = P v, which is used up as Pu is.
 
-    First μ u uᵀ, then c v vᵀ: the other order may pass through a singular matrix.
+    First μ u uᵀ, then c v vᵀ: the other order may pass through a singular matrix. Returns whether
+    it could be done: both ratios of determinants are positive, unless rounding has decided them.
     """
+    if mu == 0.0:
+        ratio = 1.0 + c * dot(v, Pv)
+        if ratio > 0.0:
+            rank_one(P, -c / ratio, Pv)
+        return ratio > 0.0
     symv(P, u, Pu)
-    up = -mu / (1.0 + mu * dot(u, Pu))
+    ratio = 1.0 + mu * dot(u, Pu)
+    if not ratio > 0.0:
+        return False
+    up = -mu / ratio
     axpy(up * dot(Pu, v), Pu, Pv)
-    rank_two(P, up, Pu, -c / (1.0 + c * dot(v, Pv)), Pv)
+    ratio = 1.0 + c * dot(v, Pv)
+    if ratio > 0.0:
+        rank_two(P, up, Pu, -c / ratio, Pv)
+    return ratio > 0.0
 
 
 @njit(cache=True)
@@ -298,12 +310,8 @@ def rank_two_step(
     Ph, other = Q[MAX_LANCZOS + 1], Q[MAX_LANCZOS + 2]
     add_to_inverse(P, c, g, other)
     steps, mu = negative_eigenpair(P, mu0, h, dot(h, h), c, guess, Q, u)
-    if steps < 0:
-        return steps, mu
-    if mu > 0.0:
-        _follow(P, mu, u, -c, h, Ph, other)
-    else:
-        rank_one(P, c / (1.0 - c * dot(h, Ph)), Ph)
+    if steps >= 0 and not _follow(P, mu, u, -c, h, Ph, other):
+        steps = -1
     return steps, mu
 
 
@@ -331,8 +339,8 @@ def recursion(
     """Run the block with a projection after every subtracting step; P moves along.
 
     Step i leaves M + τ_i sign_i v_i v_iᵀ + μ_i u_i u_iᵀ. Returns (examples done, b, number of
-    searches, Lanczos steps in all). An example whose search failed ends the run before it: the
-    caller settles it by other means.
+    searches, Lanczos steps in all). An example whose search failed, or which P cannot follow, ends
+    the run before it: the caller settles it by other means.
     """
     P, mu0, Q = inverse
     sign, offset, target, weight = wanted
@@ -358,17 +366,15 @@ def recursion(
             guess = -c * sq - score[i] / sq
             steps, mu[i] = negative_eigenpair(P, mu0, v, sq, -c, guess, Q, U[i])
             searches += 1
-            if steps < 0:
-                tau[i] = mu[i] = 0.0
-                return i, b, searches, effort + MAX_LANCZOS
-            effort += steps
         else:
+            steps = 0
             symv(P, v, Pv)
+        if steps < 0 or not _follow(P, mu[i], U[i], c, v, Pv, Q[MAX_LANCZOS + 2]):
+            tau[i] = mu[i] = 0.0
+            return i, b, searches, effort + MAX_LANCZOS
+        effort += steps
         if mu[i] > 0.0:
-            _follow(P, mu[i], U[i], c, v, Pv, Q[MAX_LANCZOS + 2])
             _raise_scores(score, V, i, mu[i], U[i])
-        else:
-            rank_one(P, -c / (1.0 + c * dot(v, Pv)), Pv)
         for j in range(i + 1, n):
             score[j] += c * K[i, j]
         b = max(b + tau[i] * offset[i], floor)

@@ -255,8 +255,8 @@ class SiLA(Counted, SimilarityLearner):
         block = neighborhoods.of(shown, run.store.array)
         try:
             neighborhoods.scored += kernel.advance(run.store.array, block, rule, trace)
-        except ZeroDivisionError:
-            # The projection on A ⪰ 0 divides by what has vanished.
+        except (ZeroDivisionError, np.linalg.LinAlgError):
+            # The projection on A ⪰ 0 divides by what has vanished, or factors what is not finite.
             violation[:] = np.nan
         if not np.isfinite(violation).all():
             raise InvalidInputError(
