@@ -22,8 +22,9 @@ from samewise.forms import Form
 
 FUZZ = os.environ.get("SAMEWISE_FUZZ")
 """The folder in which a long run keeps its notes."""
-HANG = 120
-"""Seconds after which a call of a long run counts as hanging."""
+HANG = 600
+"""Seconds after which a call of a long run counts as hanging: on a busy machine, the first call may
+compile for minutes."""
 _hanging = open(Path(FUZZ, "hanging"), "w") if FUZZ else None
 
 OURS, THEIRS = (str(Path(package.__file__).parent) for package in (samewise, sklearn))
