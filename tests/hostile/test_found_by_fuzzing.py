@@ -252,3 +252,15 @@ def test_an_inverse_that_cannot_follow_stays_as_it_was(mu):
     np.testing.assert_array_equal(P, np.eye(2))
     assert cone._follow(P, mu, u, -0.5, v, v.copy(), np.empty(2))
     np.testing.assert_array_equal(P, np.diag([2.0, 1.0]))
+
+
+def test_an_average_that_overflows_is_refused(tmp_path):
+    # Numbers that no learning leaves, but that a file may hold.
+    pairs = Pairs(X, [0, 1, 2], [1, 2, 3], [1, -1, 1])
+    learner = samewise.GCosLA(average="survival").fit(pairs)
+    learner._online.average.M = learner._online.mover.store.copy()
+    for store in (learner._online.mover.store, learner._online.average.M):
+        store.lower[0, 0] = 1.7e308
+    learner.save(tmp_path / "learner")
+    with pytest.raises(InvalidInputError, match="has left the range of float64"):
+        samewise.load(tmp_path / "learner").metric_  # noqa: B018

@@ -170,7 +170,11 @@ class Online:
 
         b is admissible; W ⪰ 0 is left to whoever makes a form of it, which factors W anyway.
         """
-        W, b = self.average.solution(self.mover.store, self.mover.b)
+        # Sums that were read from a file may be larger than learning leaves them.
+        with np.errstate(over="ignore", invalid="ignore"):
+            W, b = self.average.solution(self.mover.store, self.mover.b)
+        if not np.isfinite(W).all() or not math.isfinite(b):
+            raise out_of_range(self.mover.store.dtype)
         return W, max(b, self.mover.least_b)
 
     def run(self, course: Course) -> None:
