@@ -23,7 +23,7 @@ from samewise.forms import Bilinear
 from samewise.kernels.neighbors import top_k
 from samewise.kernels.pairwise import times
 from samewise.learners.constraints import POSITIVE
-from samewise.learners.online.initial_similarity import Bases
+from samewise.learners.online.margin_gauge import Bases
 from samewise.learners.online.triplet_learner import TripletLearner
 from samewise.supervision import Triplets
 
@@ -162,17 +162,21 @@ class DiagonalAROMA(UncertainScores, TripletLearner):
     r : float, default=1.0
         How noisy a triplet is held to be: the larger, the smaller the steps.
     margin : float or "auto", default="auto"
-        The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
-        unit length and W does not start at zero. Similarities of embeddings differ by tenths
-        there, and steps towards a margin of 1 would undo what the start is good for; the margin
-        is then such that a step changes the scores of unrelated pairs by about a twentieth of
-        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
-        of different rows (of at most 1000). In a stream the first portion settles it, by all
-        rows of its matrix. `margin_` says which.
-    init : {"zero", "identity"} or array of shape (n_features, n_item_features), default="zero"
-        Where to start. W is 0, the identity, or a given matrix. From 0, the scale of the scores
-        means nothing. From the identity, the plain dot product is improved, as suits embeddings
-        that are good already.
+        The wanted difference of scores. "auto" is 1, as in the paper, except where vectors have
+        unit length (half of them to 5 %; a few odd ones are left out, with a warning) and W does
+        not start at zero. Similarities of embeddings differ by tenths there, and steps towards a
+        margin of 1 would undo what the start is good for; the margin is then such that a step
+        changes the scores of unrelated pairs by about a twentieth of their size: from the identity,
+        min(1, 0.05/ρ) with ρ the root mean square of the products of different rows (of at most
+        1000). In a stream the first portion settles it, by all rows of its matrix, if they are 200
+        or more; else 100 products of 0.2 are counted as well, and the next portions settle it
+        anew until 200 rows were seen. `margin_` says which.
+    init : {"auto", "zero", "identity"} or array of shape (m, n), default="auto"
+        Where to start. W is 0, the identity, or a given matrix of as many rows and columns as
+        queries and items have features. From 0, as in the paper, the scale of the scores means
+        nothing, and the first thousands of triplets are worse than no learning. From the identity,
+        the plain dot product is improved. "auto" is the identity for unit vectors of the same
+        features, and else 0; in a stream the first portion decides.
     average : {"last", "uniform", "survival"} or ("cutoff", k), default="last"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
         each survived; the mean of the last q; the mean of those that survived more than k rounds,
@@ -271,7 +275,7 @@ class DiagonalAROMA(UncertainScores, TripletLearner):
     r: float = 1.0
     margin: float | str = "auto"
     _: KW_ONLY
-    init: Any = "zero"
+    init: Any = "auto"
     average: Spec = "last"
     n_passes: int = 1
     shuffle: bool = False
@@ -321,17 +325,21 @@ class FactoredAROMA(UncertainScores, TripletLearner):
     r : float, default=1.0
         How noisy a triplet is held to be: the larger, the smaller the steps.
     margin : float or "auto", default="auto"
-        The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
-        unit length and W does not start at zero. Similarities of embeddings differ by tenths
-        there, and steps towards a margin of 1 would undo what the start is good for; the margin
-        is then such that a step changes the scores of unrelated pairs by about a twentieth of
-        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
-        of different rows (of at most 1000). In a stream the first portion settles it, by all
-        rows of its matrix. `margin_` says which.
-    init : {"zero", "identity"} or array of shape (n_features, n_item_features), default="zero"
-        Where to start. W is 0, the identity, or a given matrix. From 0, the scale of the scores
-        means nothing. From the identity, the plain dot product is improved, as suits embeddings
-        that are good already.
+        The wanted difference of scores. "auto" is 1, as in the paper, except where vectors have
+        unit length (half of them to 5 %; a few odd ones are left out, with a warning) and W does
+        not start at zero. Similarities of embeddings differ by tenths there, and steps towards a
+        margin of 1 would undo what the start is good for; the margin is then such that a step
+        changes the scores of unrelated pairs by about a twentieth of their size: from the identity,
+        min(1, 0.05/ρ) with ρ the root mean square of the products of different rows (of at most
+        1000). In a stream the first portion settles it, by all rows of its matrix, if they are 200
+        or more; else 100 products of 0.2 are counted as well, and the next portions settle it
+        anew until 200 rows were seen. `margin_` says which.
+    init : {"auto", "zero", "identity"} or array of shape (m, n), default="auto"
+        Where to start. W is 0, the identity, or a given matrix of as many rows and columns as
+        queries and items have features. From 0, as in the paper, the scale of the scores means
+        nothing, and the first thousands of triplets are worse than no learning. From the identity,
+        the plain dot product is improved. "auto" is the identity for unit vectors of the same
+        features, and else 0; in a stream the first portion decides.
     update : {"margin", "mistake"}, default="margin"
         "margin": every triplet with a loss moves W. "mistake": only one with qᵀWp ≤ 0 does, and
         W = Λ B Ω with the covariances after the step, B ← B + ℓ / (r + s t) · q pᵀ: the variant
@@ -438,7 +446,7 @@ class FactoredAROMA(UncertainScores, TripletLearner):
     r: float = 1.0
     margin: float | str = "auto"
     _: KW_ONLY
-    init: Any = "zero"
+    init: Any = "auto"
     update: str = "margin"
     average: Spec = "last"
     n_passes: int = 1
