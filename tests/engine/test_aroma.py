@@ -214,7 +214,10 @@ def test_old_sparse_matrices_are_taken_like_sparse_arrays(kind):
 AVERAGES = [
     (kind, average)
     for kind in MAKE
-    for average in ("last", "uniform", "survival", ("cutoff", 1), ("suffix", 7), ("suffix", 999))
+    for average in (
+        *("last", "uniform", "survival"),
+        *(("cutoff", 1), ("suffix", 7), ("suffix", 999), ("decay", 30)),
+    )
     # A suffix of d-AROMA's steps would be that many matrices: there is none.
     if (kind, average[0]) != ("diagonal", "suffix")
 ]
@@ -236,7 +239,7 @@ def test_averages_and_portions(kind, average, path, sparse):
         close(mine, theirs)
 
 
-@pytest.mark.parametrize("average", ["uniform", "survival", ("cutoff", 2), ("suffix", 30)])
+@pytest.mark.parametrize("average", ["survival", ("cutoff", 2), ("suffix", 30), ("decay", 50)])
 def test_averages_over_blocks(average):
     triplets = make_triplets(110, 100, 300, seed=1)
     run = run_reference("factored", triplets, 0.5)

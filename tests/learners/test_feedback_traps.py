@@ -200,3 +200,23 @@ def test_the_automatic_start(learner):
     same(begun(X, *rows, items), begun(X, *rows, items, init="zero"))
     zeros = np.zeros_like(X)
     same(begun(zeros, *rows), begun(zeros, *rows, init="zero"))
+
+
+# Forgetting
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_an_average_that_forgets_follows_new_preferences(learner, questions):
+    # After 3 000 preferences, the opposite 3 000. Before: 17 to 20 % of the new ones were ranked
+    # right by "survival", and there was no other average over rounds; now 93 to 96 %.
+    X, y, _, _ = questions
+    triplets = Triplets.from_labels(X, y, 3000, random_state=0)
+    reversed_ = Triplets(X, triplets.anchor, triplets.negative, triplets.positive)
+
+    def right(average):
+        return (
+            learner(average=average).partial_fit(triplets).partial_fit(reversed_).score(reversed_)
+        )
+
+    assert right("survival") < 0.25
+    assert right(("decay", 500)) > 0.85

@@ -59,10 +59,11 @@ class OASIS(TripletLearner):
         When positive semi-definiteness is restored. The symmetric part of W is made positive
         semi-definite only in the result ("end"), also after every n updates (a number n of at least
         2), or never (None).
-    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k), default="last"
+    average : {"last", "uniform", "survival"} or tuple, default="last"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
-        each survived; the mean of the last q; the mean of those that survived more than k rounds,
-        weighted by the rounds beyond k.
+        each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
+        survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
+        forgets, the mean weighted by rounds where one of h rounds ago counts half.
     n_passes : int, default=1
         How often `fit` goes through the data.
     shuffle : bool, default=False
