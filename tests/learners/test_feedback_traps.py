@@ -5,6 +5,7 @@ Data are the sentence embeddings of banking77: 40 intents, every fourth question
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -220,3 +221,37 @@ def test_an_average_that_forgets_follows_new_preferences(learner, questions):
 
     assert right("survival") < 0.25
     assert right(("decay", 500)) > 0.85
+
+
+# Questions
+
+
+@pytest.mark.parametrize("learner", [DiagonalAROMA, FactoredAROMA])
+def test_what_is_asked_depends_on_the_query(learner, questions):
+    # Before: f-AROMA asked 97 % of the same items for one query and the next.
+    X, y, test, _ = questions
+    fitted = learner().fit(Triplets.from_labels(X, y, 500, random_state=0))
+    asked = fitted.ask(test[:60:3], X, n=8)
+    both = [len(set(one) & set(two)) / 8 for one, two in itertools.pairwise(asked.tolist())]
+    assert np.mean(both) < 0.2
+    np.testing.assert_array_equal(asked[3], fitted.ask(test[9], X, n=8))
+
+
+@pytest.mark.parametrize("learner", [DiagonalAROMA, FactoredAROMA])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_asked_are_items_whose_order_is_least_sure(learner, kind):
+    X, y = unit(5, 40, 6), np.arange(40) % 4
+    fitted = learner().fit(Triplets.from_labels(X, y, 100, random_state=0))
+    Q, P = X[:5], np.vstack([X[5:], X[5:]])
+    asked = fitted.ask(kind(Q), kind(P), n=len(P))
+    for q, order in zip(Q, asked, strict=True):
+        scores = P @ fitted.metric_.matrix.T @ q
+        best = np.argmax(scores)
+        sure = np.full(len(P), np.inf)
+        for j, p in enumerate(P):
+            variance = fitted.score_variance(q[None], (P[best] - p)[None])[0, 0]
+            if variance > 0:
+                sure[j] = (scores[best] - scores[j]) / np.sqrt(variance)
+        assert np.all(np.diff(sure[order[:-2]]) >= -1e-9)
+        # The best one, and its copy, last.
+        assert set(order[-2:]) == {best, (best + 35) % 70}
