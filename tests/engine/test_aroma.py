@@ -382,9 +382,14 @@ def test_ask_orders_candidates(kind, seed):
     q, candidates = t.X[0], t.items
     variance = variance_by_hand(learner, q[None], candidates)[0]
     upper = (q @ learner.metric_.matrix) @ candidates.T
-    assert learner.ask(q, candidates).tolist() == [variance.argmax()]
-    np.testing.assert_array_equal(learner.ask(q, candidates, 10), np.argsort(-variance)[:10])
-    np.testing.assert_array_equal(learner.ask(q, candidates, 90), np.argsort(-variance))
+    # How sure it is that the best candidate is ahead of each other one.
+    best = upper.argmax()
+    doubt = variance_by_hand(learner, q[None], candidates[best] - candidates)[0]
+    doubt[best] = 1e-300
+    sure = np.where(np.arange(90) == best, np.inf, (upper[best] - upper) / np.sqrt(doubt))
+    assert learner.ask(q, candidates).tolist() == [sure.argmin()]
+    np.testing.assert_array_equal(learner.ask(q, candidates, 10), np.argsort(sure)[:10])
+    np.testing.assert_array_equal(learner.ask(q, candidates, 90), np.argsort(sure))
     np.testing.assert_array_equal(
         learner.ask(q, candidates, 10, by="upper"), np.argsort(-upper - np.sqrt(variance))[:10]
     )

@@ -102,15 +102,15 @@ class UncertainScores:
             form = self.metric_
             seen = self._in_coordinates(Q, candidates)
             scores = form.closeness(Q, candidates)
+            if not isinstance(n, Integral) or not 1 <= n <= scores.shape[1]:
+                raise InvalidInputError(
+                    "n must be an integer between 1 and the number of candidates, "
+                    f"{scores.shape[1]}. Got {n!r}."
+                )
             if by == "upper":
                 worth = scores + float(width) * np.sqrt(self._gaussian.variance(*seen))
             else:
                 worth = -self._sureness(scores, *seen)
-        if not isinstance(n, Integral) or not 1 <= n <= worth.shape[1]:
-            raise InvalidInputError(
-                f"n must be an integer between 1 and the number of candidates, {worth.shape[1]}. "
-                f"Got {n!r}."
-            )
         asked = top_k(worth, int(n))
         return asked[0] if single else asked
 
