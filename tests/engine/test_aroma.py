@@ -214,7 +214,10 @@ def test_old_sparse_matrices_are_taken_like_sparse_arrays(kind):
 AVERAGES = [
     (kind, average)
     for kind in MAKE
-    for average in ("last", "uniform", "survival", ("cutoff", 1), ("suffix", 7), ("suffix", 999))
+    for average in (
+        *("last", "uniform", "survival"),
+        *(("cutoff", 1), ("suffix", 7), ("suffix", 999), ("decay", 30)),
+    )
     # A suffix of d-AROMA's steps would be that many matrices: there is none.
     if (kind, average[0]) != ("diagonal", "suffix")
 ]
@@ -236,7 +239,7 @@ def test_averages_and_portions(kind, average, path, sparse):
         close(mine, theirs)
 
 
-@pytest.mark.parametrize("average", ["uniform", "survival", ("cutoff", 2), ("suffix", 30)])
+@pytest.mark.parametrize("average", ["survival", ("cutoff", 2), ("suffix", 30), ("decay", 50)])
 def test_averages_over_blocks(average):
     triplets = make_triplets(110, 100, 300, seed=1)
     run = run_reference("factored", triplets, 0.5)
@@ -379,9 +382,14 @@ def test_ask_orders_candidates(kind, seed):
     q, candidates = t.X[0], t.items
     variance = variance_by_hand(learner, q[None], candidates)[0]
     upper = (q @ learner.metric_.matrix) @ candidates.T
-    assert learner.ask(q, candidates).tolist() == [variance.argmax()]
-    np.testing.assert_array_equal(learner.ask(q, candidates, 10), np.argsort(-variance)[:10])
-    np.testing.assert_array_equal(learner.ask(q, candidates, 90), np.argsort(-variance))
+    # How sure it is that the best candidate is ahead of each other one.
+    best = upper.argmax()
+    doubt = variance_by_hand(learner, q[None], candidates[best] - candidates)[0]
+    doubt[best] = 1e-300
+    sure = np.where(np.arange(90) == best, np.inf, (upper[best] - upper) / np.sqrt(doubt))
+    assert learner.ask(q, candidates).tolist() == [sure.argmin()]
+    np.testing.assert_array_equal(learner.ask(q, candidates, 10), np.argsort(sure)[:10])
+    np.testing.assert_array_equal(learner.ask(q, candidates, 90), np.argsort(sure))
     np.testing.assert_array_equal(
         learner.ask(q, candidates, 10, by="upper"), np.argsort(-upper - np.sqrt(variance))[:10]
     )

@@ -170,7 +170,15 @@ def test_float32_follows_float64(dtype, psd):
 
 @pytest.mark.parametrize(
     "average",
-    ["uniform", "survival", ("suffix", 1), ("suffix", 13), ("suffix", 9999), ("cutoff", 2)],
+    [
+        "uniform",
+        "survival",
+        ("suffix", 1),
+        ("suffix", 13),
+        ("suffix", 9999),
+        ("cutoff", 2),
+        ("decay", 20),
+    ],
 )
 @pytest.mark.parametrize("psd", POLICIES)
 @pytest.mark.parametrize("path", ["auto", "blocked", "plain"])

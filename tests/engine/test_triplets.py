@@ -111,7 +111,17 @@ def test_triplets_that_teach_nothing_are_skipped_and_counted(path, sparse):
 
 
 @pytest.mark.parametrize(
-    "average", ["last", "uniform", "survival", ("suffix", 7), ("suffix", 999), ("cutoff", 1)]
+    "average",
+    [
+        "last",
+        "uniform",
+        "survival",
+        ("suffix", 7),
+        ("suffix", 999),
+        ("cutoff", 1),
+        ("decay", 1),
+        ("decay", 30),
+    ],
 )
 @pytest.mark.parametrize("path", ["auto", "blocked", "plain"])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
@@ -125,6 +135,20 @@ def test_averages_and_portions(average, path, sparse, psd):
     W = reference.average(run, *(average if isinstance(average, tuple) else (average,)))
     W = W if psd is None else reference.project(W)
     np.testing.assert_allclose(learner.metric_.matrix, W, rtol=0, atol=1e-10)
+
+
+def test_an_average_that_forgets_nothing_is_that_over_rounds():
+    triplets = make_triplets(8, 8, 240, seed=2)
+    survival = OASIS(average="survival").fit(triplets).get_bilinear_matrix()
+    slow = OASIS(average=("decay", 10**12)).fit(triplets).get_bilinear_matrix()
+    np.testing.assert_allclose(slow, survival, rtol=0, atol=1e-9)
+    # Far beyond its half-life, nothing is left of the past but rounding.
+    stream = OASIS(average=("decay", 2)).fit(triplets)
+    solved = Triplets(np.eye(8), *(np.zeros(5000, dtype=int) for _ in range(3)))
+    stream.partial_fit(solved)
+    assert stream.n_updates_ < stream.n_seen_ - 5000
+    last = OASIS().fit(triplets).get_bilinear_matrix()
+    np.testing.assert_allclose(stream.get_bilinear_matrix(), last, rtol=0, atol=1e-12)
 
 
 def test_psd_may_be_a_number_of_numpys(tmp_path):

@@ -86,7 +86,7 @@ def state(learner):
         (lambda L: L(average="mean").fit(ARRAY), "The 'average' parameter must be"),
         (lambda L: L(average=("cutoff", 0)).fit(ARRAY), "The 'average' parameter must be"),
         (lambda L: L(average=("suffix", 0)).fit(ARRAY), "The 'average' parameter must be"),
-        (lambda L: L(init="one").fit(ARRAY), "The 'init' parameter must be 'zero', 'identity'"),
+        (lambda L: L(init="one").fit(ARRAY), "The 'init' parameter must be 'auto', 'zero'"),
         (lambda L: L(init=np.eye(3)).fit(ARRAY), "give a matrix of shape (4, 4)"),
         (lambda L: L(init=np.full((4, 4), np.nan)).fit(ARRAY), "NaN"),
         (lambda L: L(path="fast").fit(ARRAY), "The 'path' parameter of"),

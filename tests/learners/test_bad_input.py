@@ -199,8 +199,8 @@ def test_parameters_of_pola(labeled, given, said):
 
 
 AVERAGE = (
-    "The 'average' parameter must be 'last', 'uniform', 'survival', ('suffix', q) or ('cutoff', k) "
-    "with q, k integers of at least 1. Got "
+    "The 'average' parameter must be 'last', 'uniform', 'survival', ('suffix', q), ('cutoff', k) "
+    "or ('decay', h) with q, k, h integers of at least 1. Got "
 )
 INIT = "The 'init' parameter must be 'zero', 'identity', an array of shape (n_features, n_features)"
 
@@ -214,6 +214,7 @@ INIT = "The 'init' parameter must be 'zero', 'identity', an array of shape (n_fe
         ({"average": ("suffix", 0)}, AVERAGE + "('suffix', 0) instead."),
         ({"average": ("suffix", 1.5)}, AVERAGE + "('suffix', 1.5) instead."),
         ({"average": ("last", 2)}, AVERAGE + "('last', 2) instead."),
+        ({"average": ("decay", 0)}, AVERAGE + "('decay', 0) instead."),
         ({"average": ("cutoff",)}, AVERAGE + "('cutoff',) instead."),
         ({"path": "gpu"}, "The 'path' parameter of "),
         ({"init": "one"}, INIT + " or a Mahalanobis form. Got 'one' instead."),

@@ -49,7 +49,9 @@ def test_updates(gamma, beta, update, psd, pairs):
     assert learner.n_updates_ > 20
 
 
-@pytest.mark.parametrize("average", ["last", "uniform", "survival", ("suffix", 7), ("cutoff", 1)])
+@pytest.mark.parametrize(
+    "average", ["last", "uniform", "survival", ("suffix", 7), ("cutoff", 1), ("decay", 20)]
+)
 @pytest.mark.parametrize("psd", ["each", 5])
 def test_averages(average, psd, pairs):
     learner = GCosLA(0.2, average=average, psd=psd).fit(pairs)

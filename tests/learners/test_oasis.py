@@ -46,7 +46,7 @@ ARRAY = RNG.normal(size=(6, 3, 4))
         (lambda: OASIS(psd="each").fit(ARRAY), "The 'psd' parameter of OASIS must be"),
         (lambda: OASIS(psd=1).fit(ARRAY), "or an int in the range [2, inf). Got 1 instead"),
         (lambda: OASIS(average="mean").fit(ARRAY), "The 'average' parameter must be"),
-        (lambda: OASIS(init="one").fit(ARRAY), "The 'init' parameter must be 'zero', 'identity'"),
+        (lambda: OASIS(init="one").fit(ARRAY), "The 'init' parameter must be 'auto', 'zero'"),
         (lambda: OASIS(init=np.eye(3)).fit(ARRAY), "give a matrix of shape (4, 4)"),
         (
             lambda: OASIS(symmetric=True).fit(Triplets(X, [0], [1], [2], items=X[:, :3])),

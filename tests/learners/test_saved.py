@@ -44,7 +44,7 @@ from samewise.learners.online.gcosla import GCosLA
 from samewise.learners.online.lego import LEGO
 
 MAGIC = b"samewise\x1a\n"
-AVERAGES = ["last", "uniform", "survival", ("suffix", 500), ("cutoff", 1)]
+AVERAGES = ["last", "uniform", "survival", ("suffix", 500), ("cutoff", 1), ("decay", 9)]
 
 
 @pytest.fixture(autouse=True)
@@ -157,7 +157,7 @@ def cases():
         add(learner, stream)
     add(DiagonalAROMA(rank=2, average=("cutoff", 2)), "other items")
     add(OASIS(symmetric=True, init=np.ones((5, 5)), margin=0.3), "dense", "OASIS from an array")
-    for average in ("last", "uniform", ("cutoff", 1)):
+    for average in ("last", "uniform", ("cutoff", 1), ("decay", 9)):
         add(DiagonalAROMA(average=average), "dense")
         add(FactoredAROMA(average=average, random_state=np.int64(3)), "dense")
     return found

@@ -59,6 +59,8 @@ CASES = {
     "Relief similarity": (Relief(form="similarity", psd=None), np.asarray),
     "SRBS": (SRBS(max_iter=20, tol=1.0), np.asarray),
     "SiLA": (SiLA(n_passes=2, warm_start=True), np.asarray),
+    "SiLA decay": (SiLA(average=("decay", 9), warm_start=True), np.asarray),
+    "SiLA cutoff": (SiLA(average=("cutoff", 2), warm_start=True), np.asarray),
     "SiLA suffix": (SiLA(average=("suffix", 4), psd="each", warm_start=True), np.asarray),
     "SiLA diagonal": (
         SiLA(structure="diagonal", normalizer=None, warm_start=True, shuffle=True, random_state=0),

@@ -72,6 +72,7 @@ def test_structures(structure, psd, kind, seed):
         ("suffix", 4),
         ("suffix", 500),
         ("cutoff", 2),
+        ("decay", 10),
     ],
     structure=["full", "symmetric", "diagonal"],
     psd=[None, "each"],

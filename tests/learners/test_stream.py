@@ -19,7 +19,7 @@ from tests.pairwise import pairwise
 
 RULES = ["pa", "pa1", "pa2", "pals"]
 POLICIES = ["each", "end", 7]
-AVERAGES = ["last", "uniform", "survival", ("suffix", 5), ("cutoff", 2)]
+AVERAGES = ["last", "uniform", "survival", ("suffix", 5), ("cutoff", 2), ("decay", 30)]
 
 LEARNERS = {
     "pa1 each": lambda **given: PassiveAggressive("pa1", 0.05, **given),

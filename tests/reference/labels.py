@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tests.reference.pairs import forgetting
+
 
 @dataclass
 class Run:
@@ -126,6 +128,7 @@ def voted(run, kind, number=0):
         "survival": votes,
         "cutoff": np.maximum(votes - number, 0),
         "suffix": votes * (np.arange(n) >= n - number),
+        "decay": forgetting(votes, max(number, 1)),
     }[kind]
     return np.tensordot(weights / weights.sum(), np.array(run.hypotheses), axes=1)
 
@@ -176,6 +179,7 @@ def averaged(run, kind, number=0):
         "survival": ages,
         "cutoff": np.maximum(ages - number, 0),
         "suffix": (np.arange(n) >= n - number).astype(float),
+        "decay": forgetting(ages, max(number, 1)),
     }[kind]
     weights = weights / weights.sum()
     A = np.tensordot(weights, np.array([A for A, _ in run.hypotheses]), axes=1)

@@ -76,6 +76,15 @@ def passive_aggressive(
     return run
 
 
+def forgetting(ages, half_life):
+    """The weight of each hypothesis, round by round: one of half_life rounds ago counts half."""
+    used = [m for m, age in enumerate(ages) for _ in range(int(age))]
+    weights = np.zeros(len(ages))
+    for t, m in enumerate(used):
+        weights[m] += 0.5 ** ((len(used) - 1 - t) / half_life)
+    return weights
+
+
 def mixture(run: Run, kind, number=0):
     """How much each hypothesis counts in an average; they sum to 1."""
     ages = np.array(run.used, dtype=float)
@@ -86,6 +95,7 @@ def mixture(run: Run, kind, number=0):
         "survival": ages,
         "cutoff": np.maximum(ages - number, 0),
         "suffix": np.arange(n) >= n - number,
+        "decay": forgetting(ages, max(number, 1)),
     }[kind].astype(float)
     if weights.sum() == 0:
         weights = np.eye(n)[-1]

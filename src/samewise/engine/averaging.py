@@ -6,6 +6,10 @@ one extra matrix (the mean over rounds is weight = age), and inside a block all
 of them are one more product of rank B: the m-th of them is the state M after the block minus the
 updates that came later. Only the suffix average remembers single updates, as vectors, not
 matrices.
+
+An average that forgets weights rounds: one of h rounds ago, the half-life, counts half. The sums
+are those at the last update, and are scaled down as rounds go by: a hypothesis that was used in
+`age` rounds until then has weight Σ_{i<age} 2^(−i/h), and loses half of it in the next h rounds.
 """
 
 from __future__ import annotations
@@ -55,12 +59,13 @@ class RankOnes:
 def checked_average(average: Spec) -> tuple[str, int]:
     """`average` as (kind, number)."""
     kind, number = (average, 0) if isinstance(average, str) else _two(average)
-    named = kind in ("suffix", "cutoff")
+    named = kind in ("suffix", "cutoff", "decay")
     whole = isinstance(number, int | np.integer) and not isinstance(number, bool) and number >= 1
-    if kind not in ("last", "uniform", "survival", "suffix", "cutoff") or named != whole:
+    if kind not in ("last", "uniform", "survival", "suffix", "cutoff", "decay") or named != whole:
         raise InvalidInputError(
-            "The 'average' parameter must be 'last', 'uniform', 'survival', ('suffix', q) or "
-            f"('cutoff', k) with q, k integers of at least 1. Got {average!r} instead."
+            "The 'average' parameter must be 'last', 'uniform', 'survival', ('suffix', q), "
+            "('cutoff', k) or ('decay', h) with q, k, h integers of at least 1. "
+            f"Got {average!r} instead."
         )
     return kind, int(number)
 
@@ -82,7 +87,7 @@ class Average:
         self.b = 0.0
         # (change of b, left, right, coefficients) of the last q − 1 updates, newest last.
         self.recent: deque[tuple[float, Array, Array, NDArray[np.float64]]] = deque(
-            maxlen=max(self.number - 1, 0)
+            maxlen=max(self.number - 1, 0) if self.kind == "suffix" else 0
         )
 
     def weight(self, age: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -91,7 +96,14 @@ class Average:
             return age
         if self.kind == "cutoff":
             return np.maximum(age - self.number, 0.0)
+        if self.kind == "decay":
+            rate = np.log(2.0) / self.number
+            return np.expm1(-rate * age) / np.expm1(-rate)
         return np.ones_like(age) if self.kind == "uniform" else np.zeros_like(age)
+
+    def kept(self, rounds: Any) -> Any:
+        """What is left of a weight after so many rounds."""
+        return np.exp2(-rounds / self.number) if self.kind == "decay" else np.ones_like(rounds)
 
     def observe(
         self,
@@ -115,11 +127,13 @@ class Average:
         if self.kind == "suffix":
             self._remember(np.diff(np.append(thresholds, b)), terms)
             return
-        weights = self.weight(ages)
+        weights = self.weight(ages) * self.kept((rows[-1] - rows).astype(np.float64))
         if not weights.any():
             return
         if self.M is None:
             self.M = state.zeros_like()
+        if self.kind == "decay":
+            self._forget(float(self.kept(ages.sum())))
         # Hypothesis m died at update m: it lacks the terms of updates m, m + 1, …
         reached = np.cumsum(weights)
         self.M.scaled_add(float(reached[-1]), state)
@@ -127,6 +141,12 @@ class Average:
             term.add_to(self.M, -reached)
         self.b += float(weights @ thresholds)
         self.total += float(reached[-1])
+
+    def _forget(self, left: float) -> None:
+        """Scale the sums down to that part."""
+        self.M.scale(left)
+        self.b *= left
+        self.total *= left
 
     def _remember(self, changes: NDArray[np.float64], terms: Iterable[Terms]) -> None:
         terms = list(terms)
@@ -146,12 +166,15 @@ class Average:
         """The averaged (M, b), given the hypothesis alive."""
         if self.kind == "suffix":
             return self._suffix(state, b)
-        alive = float(self.weight(np.array([float(self.age)]))[0])
-        if self.M is None or self.total + alive == 0.0:
+        age = np.array([float(self.age)])
+        left, alive = float(self.kept(age)[0]), float(self.weight(age)[0])
+        total = left * self.total + alive
+        if self.M is None or total == 0.0:
             return state.matrix, b
-        total = self.total + alive
-        M = (self.M.matrix + state.dtype.type(alive) * state.matrix) / total
-        return M.astype(state.dtype), (self.b + alive * b) / total
+        M = (
+            state.dtype.type(left) * self.M.matrix + state.dtype.type(alive) * state.matrix
+        ) / total
+        return M.astype(state.dtype), (left * self.b + alive * b) / total
 
     def _suffix(self, state: Any, b: float) -> tuple[Array, float]:
         mean = state.copy()

@@ -85,6 +85,10 @@ class Symmetric(Storable):
         """M += c · other."""
         self.lower += self.dtype.type(c) * other.lower
 
+    def scale(self, c: float) -> None:
+        """M becomes c · M."""
+        self.lower *= self.dtype.type(c)
+
     def project(self) -> tuple[Array, Array, NDArray[np.float64]]:
         """M becomes its projection on the PSD cone.
 
@@ -194,6 +198,10 @@ class Full(Storable):
     def scaled_add(self, c: float, other: Full) -> None:
         """W += c · other."""
         self.array += self.dtype.type(c) * other.array
+
+    def scale(self, c: float) -> None:
+        """W becomes c · W."""
+        self.array *= self.dtype.type(c)
 
     @property
     def shape(self) -> tuple[int, int]:

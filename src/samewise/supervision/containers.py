@@ -13,8 +13,15 @@ from sklearn.utils import check_random_state
 from samewise._typing import Indices, Matrix, Signs
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
-from samewise.supervision import sampling
-from samewise.supervision.negatives import check_form, harden, semi_hard_part
+from samewise.supervision import clicks, sampling
+from samewise.supervision.negatives import (
+    check_form,
+    check_form_of_items,
+    harden,
+    harden_graded,
+    judged_part,
+    semi_hard_part,
+)
 from samewise.supervision.supervision_checks import (
     checked_indices,
     checked_matrix,
@@ -417,9 +424,15 @@ class Triplets(_RowNumbers):
         grades: Any,
         n_triplets: int | None = None,
         *,
+        judged: float = 0.5,
+        negatives: str | float = "random",
+        form: Form | None = None,
         random_state: Any = None,
     ) -> Triplets:
         """Triplets sampled from relevance grades: a higher grade must rank above a lower one.
+
+        Thumbs are grades too, +1 and −1. Few items are judged for a query, so that among all items
+        of a lower grade a thumb down would hardly ever be the negative; `judged` sees to it.
 
         Parameters
         ----------
@@ -434,6 +447,20 @@ class Triplets(_RowNumbers):
             How many, sampled with replacement; by default 20 per query and at most 100 000. The
             query and the positive are uniform over the (query, item) entries of a positive grade,
             the negative uniform over the items of a lower grade for that query.
+        judged : float, default=0.5
+            The part of the negatives that is taken among the items that were judged for the query
+            (entries that are stored, in an array those that are not 0), where some of a lower grade
+            were. The others are taken among all items of a lower grade.
+        negatives : {"random", "semi-hard"} or float, default="random"
+            "semi-hard": of the candidates that are less close to the query than the positive is,
+            the closest; if there are none, the random negative stays. The candidates are the items
+            of a lower grade among 256 sampled for every 128 triplets, without near-duplicates of
+            the positive, that is, items at least as close to it as the query is (where queries and
+            items have the same features). A number from 0 to 1: that part is semi-hard.
+            Negatives that were judged stay.
+        form : Form, default=None
+            What close means for "semi-hard", best the learned `metric_` of the moment; the dot
+            product by default.
         random_state : int, RandomState instance or None, default=None
             Seed or generator for the sampling; pass an int for reproducible output.
 
@@ -451,10 +478,72 @@ class Triplets(_RowNumbers):
         >>> bool(np.all(grades[0, t.positive] > grades[0, t.negative]))
         True
         """
-        X, items = checked_matrix(X), checked_matrix(items, "items")
-        judged = sampling.checked_grades(grades, X.shape[0], items.shape[0])
-        anchor, positive, negative = sampling.draw_graded(judged.tocsr(), n_triplets, random_state)
+        of_judged, part = judged_part(judged), semi_hard_part(negatives)
+        one = items is X
+        X = checked_matrix(X)
+        items = X if one else checked_matrix(items, "items")
+        if part > 0:
+            check_form_of_items(form, X, items)
+        known = sampling.checked_grades(grades, X.shape[0], items.shape[0]).tocsr()
+        rng = check_random_state(random_state)
+        drawn, was_judged = sampling.draw_graded(known, n_triplets, of_judged, rng)
+        anchor, positive, negative = drawn
+        if part > 0:
+            rest = np.flatnonzero(~was_judged)
+            rows = np.sort(rng.permutation(rest)[: round(part * len(rest))])
+            negative = harden_graded(X, items, known, drawn, rows, form, rng)
         return cls(X, anchor, positive, negative, items=items)
+
+    @classmethod
+    def from_clicks(
+        cls,
+        X: Any,
+        items: Any,
+        shown: ArrayLike,
+        clicked: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Triplets:
+        """Triplets from clicks: what was clicked is preferred to what was skipped above it.
+
+        Who clicks on the third item has probably looked at the first two and passed them over
+        (Joachims, 2002). Of items below the last click nothing is known, and a click on the first
+        item of a list says nothing. The pairs are a biased sample: each of them contradicts the
+        ranking that was shown, so they can teach, but not tell how good that ranking is.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_lists, n_features)
+            The query of each list.
+        items : array or CSR matrix of shape (n_items, n_item_features)
+            Items, one row each.
+        shown : int array of shape (n_lists, n_places)
+            Row numbers of the items shown, from the top; −1 after the end of a shorter list.
+        clicked : bool array of shape (n_lists, n_places)
+            Whether the item in that place was clicked.
+        sample_weight : array of shape (n_lists,), default=None
+            A weight for each list, which its triplets get; all count equally by default.
+
+        Returns
+        -------
+        Triplets
+            One for each clicked item and each item above it that was not clicked, in the order of
+            the lists; possibly none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from samewise import Triplets
+        >>> shown, clicked = [[4, 0, 2, 1]], [[False, False, True, False]]
+        >>> t = Triplets.from_clicks([[1.0, 0.0]], np.eye(5, 2), shown, clicked)
+        >>> t.positive.tolist(), t.negative.tolist()
+        ([2, 2], [4, 0])
+        """
+        X, items = checked_matrix(X), checked_matrix(items, "items")
+        lists = clicks.checked_lists(shown, clicked, X.shape[0], items.shape[0])
+        weights = checked_weights(sample_weight, X.shape[0], "lists")
+        anchor, positive, negative = clicks.skipped_above(*lists)
+        weights = None if weights is None else weights[anchor]
+        return cls(X, anchor, positive, negative, items=items, sample_weight=weights)
 
 
 def _chosen(rows: Any, name: str) -> Any:

@@ -314,10 +314,13 @@ def checked_grades(grades: Any, n_rows: int, n_columns: int) -> sp.coo_array:
 
 
 def draw_graded(
-    grades: sp.csr_array, n_triplets: int | None, random_state: Any
-) -> tuple[Indices, Indices, Indices]:
-    """Query and positive uniform over the positive grades, negative uniform below that grade."""
-    rng = check_random_state(random_state)
+    grades: sp.csr_array, n_triplets: int | None, part: float, rng: np.random.RandomState
+) -> tuple[tuple[Indices, Indices, Indices], NDArray[np.bool_]]:
+    """Query and positive uniform over the positive grades, negative uniform below that grade.
+
+    Where some of the items below were judged, that part of the negatives is uniform over those;
+    returned are also which.
+    """
     _check_count(n_triplets, "n_triplets")
     n_queries = grades.shape[0]
     n_triplets = _default_count(n_queries) if n_triplets is None else n_triplets
@@ -330,13 +333,24 @@ def draw_graded(
     drawn = rng.multinomial(n_triplets, n_good / n_good.sum())
     anchor = np.repeat(np.arange(n_queries), drawn)
     positive, negative = np.empty((2, n_triplets), dtype=np.intp)
+    was_judged = np.zeros(n_triplets, dtype=bool)
     for query in np.flatnonzero(drawn):
         mine = slice(*np.searchsorted(anchor, [query, query + 1]))
         ranked, good, n_lower = _graded(grades, int(query))
         pick = rng.randint(0, len(good), drawn[query])
         positive[mine], negative[mine] = good[pick], ranked[rng.randint(0, n_lower[pick])]
+        judged = ranked[np.isin(ranked, grades.indices[slice(*grades.indptr[query : query + 2])])]
+        # Judged items of a lower grade than each positive's: they come first among the judged.
+        place = np.empty(grades.shape[1], dtype=np.intp)
+        place[ranked] = np.arange(len(ranked))
+        n_judged = np.searchsorted(place[judged], n_lower)[pick]
+        if part > 0 and n_judged.any():
+            taken = (n_judged > 0) & (rng.random_sample(len(pick)) < part)
+            other = judged[rng.randint(0, np.maximum(n_judged, 1))]
+            negative[mine] = np.where(taken, other, negative[mine])
+            was_judged[mine] = taken
     order = rng.permutation(n_triplets)
-    return anchor[order], positive[order], negative[order]
+    return (anchor[order], positive[order], negative[order]), was_judged[order]
 
 
 def _graded(grades: sp.csr_array, query: int) -> tuple[Indices, Indices, Indices]:

@@ -83,10 +83,12 @@ class SiLA(Counted, SimilarityLearner):
         step would raise it; then also examples with a positive margin below 1 move A.
     C : float, default=1.0
         Aggressiveness: larger allows larger steps. Only for "pa1" and "pa2".
-    average : {"survival", "last", "uniform"}, ("suffix", q) or ("cutoff", k), default="survival"
+    average : {"survival", "last", "uniform"} or tuple, default="survival"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
-        each survived; the mean of the last q; the mean of those that survived more than k rounds,
-        weighted by the rounds beyond k. Here the last q are weighted by their rounds, too.
+        each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
+        survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
+        forgets, the mean weighted by rounds where one of h rounds ago counts half.
+        Here the last q are weighted by their rounds, too.
     n_passes : int, default=10
         How often `fit` goes through the data.
     shuffle : bool, default=False

@@ -24,7 +24,7 @@ class Voted(Average):
 
     def __init__(self, average: Spec) -> None:
         super().__init__(average)
-        self.ages: deque[float] = deque(maxlen=max(self.number - 1, 0))
+        self.ages: deque[float] = deque(maxlen=self.recent.maxlen)
 
     def observe(
         self,

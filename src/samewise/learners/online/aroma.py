@@ -23,7 +23,7 @@ from samewise.forms import Bilinear
 from samewise.kernels.neighbors import top_k
 from samewise.kernels.pairwise import times
 from samewise.learners.constraints import POSITIVE
-from samewise.learners.online.initial_similarity import Bases
+from samewise.learners.online.margin_gauge import Bases
 from samewise.learners.online.triplet_learner import TripletLearner
 from samewise.supervision import Triplets
 
@@ -80,9 +80,10 @@ class UncertainScores:
         n : int, default=1
             How many to name.
         by : {"variance", "upper"}, default="variance"
-            "variance": those whose score is least sure. "upper": those that may well be good, by
-            their upper confidence bound qᵀWp + width · √variance. (The variance of FactoredAROMA is
-            a product, so by it alone every query asks for the same items.)
+            "variance": those whose order against the query's best candidate p* is least sure, by
+            the variance of the difference of scores relative to its size: the smallest
+            qᵀW(p* − p) / √Var(qᵀW(p* − p)) first, p* itself last. "upper": those that may well be
+            good, by their upper confidence bound qᵀWp + width · √variance.
         width : float, default=1.0
             Of the confidence bound, in standard deviations.
 
@@ -98,16 +99,36 @@ class UncertainScores:
         single = np.ndim(q) == 1
         Q: Matrix = np.asarray(q)[None, :] if single else q
         with alone(self):
-            form, worth = self.metric_, self.score_variance(Q, candidates)
-        if not isinstance(n, Integral) or not 1 <= n <= worth.shape[1]:
-            raise InvalidInputError(
-                f"n must be an integer between 1 and the number of candidates, {worth.shape[1]}. "
-                f"Got {n!r}."
-            )
-        if by == "upper":
-            worth = form.closeness(Q, candidates) + float(width) * np.sqrt(worth)
+            form = self.metric_
+            seen = self._in_coordinates(Q, candidates)
+            scores = form.closeness(Q, candidates)
+            if not isinstance(n, Integral) or not 1 <= n <= scores.shape[1]:
+                raise InvalidInputError(
+                    "n must be an integer between 1 and the number of candidates, "
+                    f"{scores.shape[1]}. Got {n!r}."
+                )
+            if by == "upper":
+                worth = scores + float(width) * np.sqrt(self._gaussian.variance(*seen))
+            else:
+                worth = -self._sureness(scores, *seen)
         asked = top_k(worth, int(n))
         return asked[0] if single else asked
+
+    def _sureness(self, scores: Array, Q: Matrix, P: Matrix) -> Array:
+        """By how many standard deviations the best item of each query is ahead of the others.
+
+        The variance of a score alone would not do: FactoredAROMA's is a product of one number of
+        the query and one of the item, and so orders the items alike for every query.
+        """
+        sure = np.empty(scores.shape)
+        for i, best in enumerate(np.argmax(scores, axis=1)):
+            ahead = P[np.full(P.shape[0], best)] - P
+            variance = self._gaussian.variance(Q[i : i + 1], ahead)[0].astype(np.float64)
+            gap = scores[i, best] - scores[i].astype(np.float64)
+            # A copy of the best has neither gap nor variance, and nothing to teach.
+            known = variance <= 0
+            sure[i] = np.where(known, np.inf, gap / np.sqrt(np.where(known, 1.0, variance)))
+        return sure
 
     def sample_scores(self, Q: Matrix, P: Matrix, random_state: Any = None) -> Array:
         """Scores qᵀW̃p under one W̃ drawn from the Gaussian, all queries against all items.
@@ -162,22 +183,27 @@ class DiagonalAROMA(UncertainScores, TripletLearner):
     r : float, default=1.0
         How noisy a triplet is held to be: the larger, the smaller the steps.
     margin : float or "auto", default="auto"
-        The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
-        unit length and W does not start at zero. Similarities of embeddings differ by tenths
-        there, and steps towards a margin of 1 would undo what the start is good for; the margin
-        is then such that a step changes the scores of unrelated pairs by about a twentieth of
-        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
-        of different rows (of at most 1000). In a stream the first portion settles it, by all
-        rows of its matrix. `margin_` says which.
-    init : {"zero", "identity"} or array of shape (n_features, n_item_features), default="zero"
-        Where to start. W is 0, the identity, or a given matrix. From 0, the scale of the scores
-        means nothing. From the identity, the plain dot product is improved, as suits embeddings
-        that are good already.
-    average : {"last", "uniform", "survival"} or ("cutoff", k), default="last"
+        The wanted difference of scores. "auto" is 1, as in the paper, except where vectors have
+        unit length (half of them to 5 %; a few odd ones are left out, with a warning) and W does
+        not start at zero. Similarities of embeddings differ by tenths there, and steps towards a
+        margin of 1 would undo what the start is good for; the margin is then such that a step
+        changes the scores of unrelated pairs by about a twentieth of their size: from the identity,
+        min(1, 0.05/ρ) with ρ the root mean square of the products of different rows (of at most
+        1000). In a stream the first portion settles it, by all rows of its matrix, if they are 200
+        or more; else 100 products of 0.2 are counted as well, and the next portions settle it
+        anew until 200 rows were seen. `margin_` says which.
+    init : {"auto", "zero", "identity"} or array of shape (m, n), default="auto"
+        Where to start. W is 0, the identity, or a given matrix of as many rows and columns as
+        queries and items have features. From 0, as in the paper, the scale of the scores means
+        nothing, and the first thousands of triplets are worse than no learning. From the identity,
+        the plain dot product is improved. "auto" is the identity for unit vectors of the same
+        features, and else 0; in a stream the first portion decides.
+    average : {"last", "uniform", "survival"} or tuple, default="last"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
-        each survived; the mean of the last q; the mean of those that survived more than k rounds,
-        weighted by the rounds beyond k. The mean of the last q is not offered: it would need q
-        matrices here.
+        each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
+        survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
+        forgets, the mean weighted by rounds where one of h rounds ago counts half.
+        The mean of the last q is not offered: it would need q matrices here.
     n_passes : int, default=1
         How often `fit` goes through the data.
     shuffle : bool, default=False
@@ -271,7 +297,7 @@ class DiagonalAROMA(UncertainScores, TripletLearner):
     r: float = 1.0
     margin: float | str = "auto"
     _: KW_ONLY
-    init: Any = "zero"
+    init: Any = "auto"
     average: Spec = "last"
     n_passes: int = 1
     shuffle: bool = False
@@ -321,25 +347,30 @@ class FactoredAROMA(UncertainScores, TripletLearner):
     r : float, default=1.0
         How noisy a triplet is held to be: the larger, the smaller the steps.
     margin : float or "auto", default="auto"
-        The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
-        unit length and W does not start at zero. Similarities of embeddings differ by tenths
-        there, and steps towards a margin of 1 would undo what the start is good for; the margin
-        is then such that a step changes the scores of unrelated pairs by about a twentieth of
-        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
-        of different rows (of at most 1000). In a stream the first portion settles it, by all
-        rows of its matrix. `margin_` says which.
-    init : {"zero", "identity"} or array of shape (n_features, n_item_features), default="zero"
-        Where to start. W is 0, the identity, or a given matrix. From 0, the scale of the scores
-        means nothing. From the identity, the plain dot product is improved, as suits embeddings
-        that are good already.
+        The wanted difference of scores. "auto" is 1, as in the paper, except where vectors have
+        unit length (half of them to 5 %; a few odd ones are left out, with a warning) and W does
+        not start at zero. Similarities of embeddings differ by tenths there, and steps towards a
+        margin of 1 would undo what the start is good for; the margin is then such that a step
+        changes the scores of unrelated pairs by about a twentieth of their size: from the identity,
+        min(1, 0.05/ρ) with ρ the root mean square of the products of different rows (of at most
+        1000). In a stream the first portion settles it, by all rows of its matrix, if they are 200
+        or more; else 100 products of 0.2 are counted as well, and the next portions settle it
+        anew until 200 rows were seen. `margin_` says which.
+    init : {"auto", "zero", "identity"} or array of shape (m, n), default="auto"
+        Where to start. W is 0, the identity, or a given matrix of as many rows and columns as
+        queries and items have features. From 0, as in the paper, the scale of the scores means
+        nothing, and the first thousands of triplets are worse than no learning. From the identity,
+        the plain dot product is improved. "auto" is the identity for unit vectors of the same
+        features, and else 0; in a stream the first portion decides.
     update : {"margin", "mistake"}, default="margin"
         "margin": every triplet with a loss moves W. "mistake": only one with qᵀWp ≤ 0 does, and
         W = Λ B Ω with the covariances after the step, B ← B + ℓ / (r + s t) · q pᵀ: the variant
         of the paper's Theorem 2 on the number of mistakes.
-    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k), default="last"
+    average : {"last", "uniform", "survival"} or tuple, default="last"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
-        each survived; the mean of the last q; the mean of those that survived more than k rounds,
-        weighted by the rounds beyond k.
+        each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
+        survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
+        forgets, the mean weighted by rounds where one of h rounds ago counts half.
     n_passes : int, default=1
         How often `fit` goes through the data.
     shuffle : bool, default=False
@@ -438,7 +469,7 @@ class FactoredAROMA(UncertainScores, TripletLearner):
     r: float = 1.0
     margin: float | str = "auto"
     _: KW_ONLY
-    init: Any = "zero"
+    init: Any = "auto"
     update: str = "margin"
     average: Spec = "last"
     n_passes: int = 1

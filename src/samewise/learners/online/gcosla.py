@@ -49,10 +49,11 @@ class GCosLA(PairLearner):
     update : {"projection", "thesis"}, default="projection"
         "projection": as above. "thesis": as printed there, a = (β − y(R xᵀAx' − b))/(R‖x‖²‖x'‖²),
         A ← A + y a S, b ← b + y a, which is no projection: b moves the wrong way.
-    average : {"uniform", "last", "survival"}, ("suffix", q) or ("cutoff", k), default="uniform"
+    average : {"uniform", "last", "survival"} or tuple, default="uniform"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
-        each survived; the mean of the last q; the mean of those that survived more than k rounds,
-        weighted by the rounds beyond k.
+        each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
+        survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
+        forgets, the mean weighted by rounds where one of h rounds ago counts half.
     n_passes : int, default=1
         How often `fit` goes through the data.
     shuffle : bool, default=False

@@ -40,25 +40,30 @@ class OASIS(TripletLearner):
     C : float, default=0.1
         Aggressiveness: larger allows larger steps.
     margin : float or "auto", default="auto"
-        The wanted difference of scores. "auto" is 1, as in the paper, except where all vectors have
-        unit length and W does not start at zero. Similarities of embeddings differ by tenths
-        there, and steps towards a margin of 1 would undo what the start is good for; the margin
-        is then such that a step changes the scores of unrelated pairs by about a twentieth of
-        their size: from the identity, min(1, 0.05/ρ) with ρ the root mean square of the products
-        of different rows (of at most 1000). In a stream the first portion settles it, by all
-        rows of its matrix. `margin_` says which.
-    init : {"identity", "zero"} or array of shape (n_features, n_item_features), default="identity"
-        Where to start. W is the identity, which is the plain dot product, 0, or a given matrix.
+        The wanted difference of scores. "auto" is 1, as in the paper, except where vectors have
+        unit length (half of them to 5 %; a few odd ones are left out, with a warning) and W does
+        not start at zero. Similarities of embeddings differ by tenths there, and steps towards a
+        margin of 1 would undo what the start is good for; the margin is then such that a step
+        changes the scores of unrelated pairs by about a twentieth of their size: from the identity,
+        min(1, 0.05/ρ) with ρ the root mean square of the products of different rows (of at most
+        1000). In a stream the first portion settles it, by all rows of its matrix, if they are 200
+        or more; else 100 products of 0.2 are counted as well, and the next portions settle it
+        anew until 200 rows were seen. `margin_` says which.
+    init : {"identity", "zero", "auto"} or array of shape (m, n), default="identity"
+        Where to start. W is the identity, which is the plain dot product, 0, or a given matrix of
+        as many rows and columns as queries and items have features. "auto" is the identity for unit
+        vectors of the same features, and else 0.
     symmetric : bool, default=False
         Whether the result is (W + Wᵀ)/2.
     psd : "end", int or None, default=None
         When positive semi-definiteness is restored. The symmetric part of W is made positive
         semi-definite only in the result ("end"), also after every n updates (a number n of at least
         2), or never (None).
-    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k), default="last"
+    average : {"last", "uniform", "survival"} or tuple, default="last"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
-        each survived; the mean of the last q; the mean of those that survived more than k rounds,
-        weighted by the rounds beyond k.
+        each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
+        survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
+        forgets, the mean weighted by rounds where one of h rounds ago counts half.
     n_passes : int, default=1
         How often `fit` goes through the data.
     shuffle : bool, default=False

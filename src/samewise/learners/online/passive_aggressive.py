@@ -45,10 +45,11 @@ class PassiveAggressive(PairDistance, PairLearner):
     psd : {"each", "end"} or int, default="each"
         When positive semi-definiteness is restored. M ⪰ 0 and b ≥ 1 are restored after each update
         ("each"), after every n updates (a number n of at least 2), or only in the result ("end").
-    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k), default="last"
+    average : {"last", "uniform", "survival"} or tuple, default="last"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
-        each survived; the mean of the last q; the mean of those that survived more than k rounds,
-        weighted by the rounds beyond k.
+        each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
+        survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
+        forgets, the mean weighted by rounds where one of h rounds ago counts half.
     tolerance : float, default=0.0
         An update is made only if |τ| ≥ tolerance.
     n_passes : int, default=1

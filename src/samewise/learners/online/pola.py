@@ -47,10 +47,11 @@ class POLA(PairDistance, PairLearner):
         makes `n_passes` passes.
     max_passes : int, default=1000
         Maximum number of passes in batch mode; a warning says if they did not suffice.
-    average : {"last", "uniform", "survival"}, ("suffix", q) or ("cutoff", k), default="last"
+    average : {"last", "uniform", "survival"} or tuple, default="last"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
-        each survived; the mean of the last q; the mean of those that survived more than k rounds,
-        weighted by the rounds beyond k.
+        each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
+        survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
+        forgets, the mean weighted by rounds where one of h rounds ago counts half.
     tolerance : float, default=0.0
         An update is made only if |τ| ≥ tolerance.
     n_passes : int, default=1

@@ -22,6 +22,7 @@ from samewise.learners.constraints import POSITIVE
 from samewise.learners.learner import PAIRS
 from samewise.learners.online import initial_similarity as starts
 from samewise.learners.online.early_stopping import Watch
+from samewise.learners.online.margin_gauge import Bases, Gauge
 from samewise.learners.online.online_learner import OnlineLearner
 from samewise.scores import retrieval_scores
 from samewise.supervision import Triplets
@@ -32,14 +33,25 @@ from samewise.supervision.supervision_checks import check_one_kind
 class _Bases(Attribute):
     """Orthonormal columns for queries and for items, or None."""
 
-    def keep(self, state: State, name: str, value: starts.Bases | None) -> None:
+    def keep(self, state: State, name: str, value: Bases | None) -> None:
         if value is not None:
             state.add(name, State(dict(zip(("left", "right"), value, strict=True))))
 
-    def restored(self, saved: Saved, name: str, learner: TripletLearner) -> starts.Bases:
+    def restored(self, saved: Saved, name: str, learner: TripletLearner) -> Bases:
         part = saved.part(name)
         left = part.array("left", learner.n_features_in_, None)
         return left, part.array("right", learner.n_features_items_, None)
+
+
+class _Gauge(Attribute):
+    """What is known of the rows of a stream, or None."""
+
+    def keep(self, state: State, name: str, value: Gauge | None) -> None:
+        if value is not None:
+            state.add(name, value.state())
+
+    def restored(self, saved: Saved, name: str, learner: TripletLearner) -> Gauge:
+        return Gauge.restore(saved.part(name), *learner._shape)
 
 
 class _Curve(Attribute):
@@ -69,7 +81,8 @@ class TripletLearner(
     n_features_items_: int
     margin_: float
     _n_skipped: int
-    _bases: starts.Bases | None = None
+    _bases: Bases | None = None
+    _gauge: Gauge | None = None
     _held_out: tuple[Any, Any] | None = None
 
     _learned: ClassVar[dict[str, Attribute]] = {
@@ -77,6 +90,7 @@ class TripletLearner(
         "margin_": Positive(),
         "_n_skipped": Count(),
         "_bases": _Bases(optional=True),
+        "_gauge": _Gauge(optional=True),
         "validation_curve_": _Curve(optional=True),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -162,6 +176,8 @@ class TripletLearner(
         self.n_features_items_ = n_items
         if self._held_out is not None:
             self._held_out = self._checked_validation(*self._held_out)
+        if self._gauge is not None and not reset:
+            self._settle(self._gauge.wider(triplets, self._bases))
         return triplets
 
     def _hold_out(
@@ -194,13 +210,21 @@ class TripletLearner(
         """W to start from; settles the coordinates and the margin."""
         m, n = triplets.X.shape[1], triplets.items.shape[1]
         self._bases = None if self.rank is None else starts.bases(triplets, self.rank)
-        W = starts.initial(self.init, m, n, self._bases)
-        if isinstance(self.margin, str):
-            self.margin_ = starts.automatic_margin(triplets, W, self._bases)
-        else:
-            self.margin_ = float(self.margin)
+        init, unit = starts.named_start(self.init, triplets)
+        W = starts.initial(init, m, n, self._bases)
+        automatic = isinstance(self.margin, str)
+        # From W = 0 the margin only sets the scale of W, and other vectors have no common one.
+        self.margin_ = 1.0 if automatic else float(self.margin)
+        self._gauge = None
+        if automatic and unit and W.any():
+            self._settle(Gauge.of(triplets, W, self._bases))
         self._n_skipped = 0
         return W.astype(np.result_type(triplets.X.dtype, triplets.items.dtype), copy=False)
+
+    def _settle(self, gauge: Gauge) -> None:
+        """Take the margin of the gauge, which is kept until it has seen enough."""
+        self.margin_ = gauge.margin()
+        self._gauge = None if gauge.settled else gauge
 
     def _directions(self, examples: Triplets) -> Directions:
         directions = triplet_ranking(examples, self.margin_)
