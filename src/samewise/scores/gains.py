@@ -58,10 +58,14 @@ class Gain:
 
         Parameters
         ----------
-        before, after : str
-            Names of what is compared.
-        correct_before, correct_after : array of booleans of shape (n,)
-            Which examples were decided rightly.
+        before : str
+            Name of what is compared with.
+        correct_before : array of booleans of shape (n,)
+            Which examples it decided rightly.
+        after : str
+            Name of what was learned.
+        correct_after : array of booleans of shape (n,)
+            Which examples that decided rightly.
 
         Returns
         -------
