@@ -35,8 +35,8 @@ def noisy_digits(path: Path, snr: float) -> list[dict[str, Any]]:
     once, batch = POLA().fit(pairs), POLA(epsilon=EPSILON, max_passes=200).fit(pairs)
     directions = {
         "PCA, leading direction": PCA(1, svd_solver="full").fit(X).components_[0],
-        "POLA, one pass": once.components_[0],
-        f"POLA, batch ({batch.n_passes_} passes)": batch.components_[0],
+        "POLA, one pass": once.metric_.components[0],
+        f"POLA, batch ({batch.n_passes_} passes)": batch.metric_.components[0],
     }
     shown = {"noisy images": X}
     shown |= {name: on_direction(X, u, X.mean(axis=0)) for name, u in directions.items()}
@@ -96,7 +96,7 @@ def zeros_and_eights(path: Path, problem: tuple[Labeled, Labeled]) -> list[dict[
 
 def plane(learner: POLA, X: Array) -> Array:
     """X on the two leading eigenvectors, of unit length as in PCA."""
-    U = learner.components_[:2]
+    U = learner.metric_.components[:2]
     return X @ (U / np.linalg.norm(U, axis=1, keepdims=True)).T
 
 

@@ -5,6 +5,7 @@ from samewise import exceptions as exceptions
 from samewise import filtering as filtering
 from samewise import plots as plots
 from samewise import scores as scores
+from samewise.decide import Guarded as Guarded
 from samewise.decide import KNNClassifier as KNNClassifier
 from samewise.decide import PerClassClassifier as PerClassClassifier
 from samewise.decide import Verifier as Verifier
@@ -83,6 +84,7 @@ __all__ = [
     "Form",
     "GCosLA",
     "GeneralizedCosine",
+    "Guarded",
     "HIER",
     "IGML",
     "ITML",

@@ -134,7 +134,7 @@ BY_COMMAND = {entry.command: entry for entry in LEARNERS if entry.command}
 """Those that have a name for `make_learner`, by that name."""
 
 _OTHERS = {
-    "decide": ("KNNClassifier", "PerClassClassifier", "Verifier"),
+    "decide": ("Guarded", "KNNClassifier", "PerClassClassifier", "Verifier"),
     "filtering": (
         "BatchTopicFilter",
         "NearestFilter",

@@ -9,6 +9,7 @@ SamewiseError
 └── DatasetNotFoundError (FileNotFoundError)
 
 SamewiseWarning (UserWarning)           something worth knowing, with a remedy
+└── NothingGainedWarning                what was learned is no better than the plain metric
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ __all__ = [
     "FileFormatError",
     "InvalidInputError",
     "NotPSDError",
+    "NothingGainedWarning",
     "SamewiseError",
     "SamewiseWarning",
     "TooLargeError",
@@ -55,3 +57,7 @@ class DatasetNotFoundError(SamewiseError, FileNotFoundError):
 
 class SamewiseWarning(UserWarning):
     """Something worth knowing about a run, with a remedy."""
+
+
+class NothingGainedWarning(SamewiseWarning):
+    """What was learned errs no less, on rows held out, than the plain distance or cosine."""

@@ -43,6 +43,9 @@ class Model(Storable):
         What the form was learned with.
     params : dict
         Its parameters, as far as they were set.
+    kept : str
+        Which of the plain and the learned metric `fit_model` kept and why, in words; empty if they
+        were not compared.
     measured : dict
         What was measured on rows set aside: their number ("rows"), the error of each metric
         ("errors"), and more.
@@ -81,6 +84,7 @@ class Model(Storable):
     versions: dict[str, str] = field(default_factory=dict)
     seen: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     training: dict[str, Any] = field(default_factory=dict, repr=False)
+    kept: str = ""
 
     def __post_init__(self) -> None:
         d = self.form.n_features_in
@@ -204,6 +208,8 @@ class Model(Storable):
             # As an array: a header has no room for many names.
             names = json.dumps(self.feature_names, ensure_ascii=False).encode()
             state.arrays["feature_names"] = np.frombuffer(names, dtype=np.uint8).copy()
+        if self.kept:
+            state.values["kept"] = self.kept
         return state.add("form", stored(self.form))
 
     @classmethod
@@ -217,6 +223,8 @@ class Model(Storable):
         for name, kinds in _VALUES.items():
             found[name] = saved.value(name)
             saved.check(isinstance(found[name], kinds), f"has a wrong {name}")
+        found["kept"] = saved.value("kept") if saved.has("kept") else ""
+        saved.check(isinstance(found["kept"], str), "has a wrong kept")
         # A whole number may have more digits than a float can hold.
         largest = abs(found["threshold"] or 0)
         saved.check(largest <= sys.float_info.max, "has a wrong threshold")

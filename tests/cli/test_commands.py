@@ -108,10 +108,17 @@ def test_a_learner_that_does_not_help_is_called_so(call, files):
     frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
     frame["class"] = rng.integers(2, size=60)
     frame.to_csv("noise.csv", index=False)
-    texts = []
-    for learner in ("lda", "pca"):
-        texts.append(call("fit", "noise.csv", "--label", "class", "--learner", learner).stdout)
-    assert "pca does not help" in " ".join(texts[1].split())
+    given = ("fit", "noise.csv", "--label", "class", "--learner", "pca")
+    kept = call(*given)
+    text = " ".join(kept.stdout.split())
+    assert "pca learned from 48 rows" in text and "cosine against it" in text
+    assert "cosine is written, since pca did not help; --keep learned writes pca." in text
+    assert "warning: cosine is kept: on 12 validation rows pca errs on" in kept.stderr
+    assert load("model.sw").learner == "cosine"
+    assert "cosine is kept: on 12" in " ".join(call("inspect", "model.sw").stdout.split())
+    asked = call(*given, "--keep", "learned")
+    assert "pca does not help" in " ".join(asked.stdout.split()) and not asked.stderr
+    assert load("model.sw").learner == "pca"
 
 
 def test_fit_stopped_by_control_c_keeps_what_was_learned(call, monkeypatch):

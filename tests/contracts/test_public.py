@@ -46,6 +46,7 @@ PUBLIC = [
     "Form",
     "GCosLA",
     "GeneralizedCosine",
+    "Guarded",
     "Index",
     "KNNClassifier",
     "KernelLMNN",

@@ -256,7 +256,7 @@ def test_rows_to_map(name):
 
 
 def test_a_model():
-    model = samewise.fit_model(DENSE, Y, "pca", random_state=0)
+    model = samewise.fit_model(DENSE, Y, "pca", keep="learned", random_state=0)
     for use in (model.prepare, model.has_seen):
         with pytest.raises(InvalidInputError, match=f"^X {REFUSED}"):
             use(damaged())

@@ -26,7 +26,7 @@ from samewise.scores import s_test
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_digits])
 def test_fit_model_is_the_steps_one_after_the_other(load):
     X, y = load(return_X_y=True)
-    model = fit_model(X, y, "lda", random_state=3)
+    model = fit_model(X, y, "lda", keep="learned", random_state=3)
     held = hold_out(y, 0.2, 3)
     np.testing.assert_array_equal(model.has_seen(X[~held]), True)
     scaling = standardization(X[~held], y[~held])
@@ -76,7 +76,7 @@ def test_fit_model_learns_in_principal_directions_where_there_are_many_features(
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 230))
     params = {"max_iter": 2, "n_neighbors": 1, "tol": 1.0}
-    model = fit_model(X, np.arange(60) % 2, "lmnn", params=params)
+    model = fit_model(X, np.arange(60) % 2, "lmnn", params=params, keep="learned")
     assert model.training["principal_directions"] == 48 and model.form.n_features_in == 230
     assert model.params == params
 
@@ -89,6 +89,7 @@ def test_fit_model_learns_in_principal_directions_where_there_are_many_features(
         ({"learner": "lda", "params": {"k": 1}}, "no parameter 'k'"),
         ({"scale": "yes"}, "scale must be 'auto', 'standard' or 'none'. Got 'yes'"),
         ({"held_out": 1.5}, "between 0 and 1"),
+        ({"keep": "both"}, "keep must be 'better' or 'learned'. Got 'both'"),
         ({"held_out": [True, False]}, "a boolean for each of the 150 rows"),
         ({"y": np.zeros(150)}, "at least two classes"),
         ({"y": [0, 1]}, "one label for each of the 150 rows"),
@@ -161,7 +162,11 @@ def test_compare_says_which_is_best():
     X, y = load_wine(return_X_y=True)
     best = compare(X, y, ["lda"], scale=False).best()
     assert best.startswith("Best: lda (against ") and ": better, p = 0.021)." in best
-    assert compare(X, y, ["pca"]).best().startswith("No learner errs less than ")
+    assert (
+        compare(X, y, ["pca"])
+        .best()
+        .startswith("Nothing was gained: no learner errs less than cosine")
+    )
     assert compare(X, y, []).best() == "There is nothing to compare yet."
     refused = compare(X, y, ["pca"], params={"pca": {"n_components": 99}})
     assert refused.best() == "There is nothing to compare yet." and refused.lines[2].refused

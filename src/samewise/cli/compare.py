@@ -64,6 +64,7 @@ def _content(found: protocols.Comparison) -> dict[str, Any]:
         "learned_from": found.n_learned,
         "judged_by": found.n_judged,
         "standardized": found.standardized,
+        "kept": found.kept,
         "compared": [
             {
                 "learner": line.name,

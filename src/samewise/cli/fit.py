@@ -27,6 +27,13 @@ class ScaleChoice(StrEnum):
     none = "none"
 
 
+class KeepChoice(StrEnum):
+    """What is kept where nothing was gained."""
+
+    better = "better"
+    learned = "learned"
+
+
 LearnerName = Annotated[
     str, typer.Option(help="Name of a learner, or auto: chosen by validation, with the reason.")
 ]
@@ -54,6 +61,14 @@ HoldOut = Annotated[
     ),
 ]
 
+Keep = Annotated[
+    KeepChoice,
+    typer.Option(
+        help="better keeps the Euclidean distance or the cosine where it errs less than the "
+        "learner on validation rows; learned keeps what was learned."
+    ),
+]
+
 
 @command("interrupted; nothing was written")
 def fit(
@@ -65,6 +80,7 @@ def fit(
     tune: Tune = False,
     scale: Scaled = ScaleChoice.auto,
     hold: HoldOut = 0.2,
+    keep: Keep = KeepChoice.better,
     seed: Seed = 0,
 ) -> Answer:
     """Learn a metric from labeled rows.
@@ -88,11 +104,11 @@ def fit(
             tune=tune,
             scale=str(scale),
             held_out=hold if hold == 0 or table.train is None else ~table.train,
-            feature_names=table.names,
+            keep=str(keep),
             random_state=seed,
             watch=show,
         )
-    replace(model, label=table.label).save(out)
+    replace(model, label=table.label, feature_names=table.names).save(out)
     summary = _summary(model, out)
     then = typer.Exit(130) if summary["interrupted"] else None
     return Answer(summary, lambda: _show(summary), then)
@@ -103,6 +119,7 @@ def _summary(model: Model, out: Path) -> dict[str, Any]:
         "model": str(out),
         "learner": model.learner,
         "params": model.params,
+        "kept": model.kept,
         "features": model.form.n_features_in,
         "standardized": model.mean is not None,
         "form": repr(model.form),
@@ -119,7 +136,7 @@ def _show(summary: dict[str, Any]) -> None:
         standard += f" (in their {summary['principal_directions']} leading principal directions)"
     set_to = ", ".join(f"{k}={v}" for k, v in summary["params"].items())
     say(
-        f"{'Interrupted: ' if summary['interrupted'] else ''}{summary['learner']}"
+        f"{'Interrupted: ' if summary['interrupted'] else ''}{summary['asked']}"
         f"{f' ({set_to})' if set_to else ''} learned from {summary['rows']:,} rows, "
         f"{summary['features']:,} features{standard}, {summary['classes']:,} classes, in "
         f"{summary['seconds']:.1f} s."
@@ -133,7 +150,7 @@ def _show(summary: dict[str, Any]) -> None:
         ]
         title = f"3-NN error on {measured['rows']:,} rows that were not learned from"
         show_table(["", "error", f"{summary['learner']} against it"], rows, title)
-        say(_advice(summary["learner"], measured, bool(summary["reason"])))
+        say(_advice(summary, measured))
     elif summary["held_out"]:
         say("It was stopped before it was measured; samewise evaluate measures it.")
     else:
@@ -141,13 +158,16 @@ def _show(summary: dict[str, Any]) -> None:
     say(f"Written to {summary['model']}.")
 
 
-def _advice(name: str, measured: dict[str, Any], chosen: bool) -> str:
-    if not measured["against"] or name in ("euclidean", "cosine"):
+def _advice(summary: dict[str, Any], measured: dict[str, Any]) -> str:
+    name, asked, errors = summary["learner"], summary["asked"], measured["errors"]
+    if name != asked:
+        return f"{name} is written, since {asked} did not help; --keep learned writes {asked}."
+    if name in ("euclidean", "cosine"):
         return "Nothing was learned; this is what others are compared with."
-    errors = measured["errors"]
     plain = min(measured["against"], key=lambda which: errors[which])
     text = f"Against {plain}: {verdict(**measured['against'][plain])}."
     if errors[name] >= errors[plain]:
+        chosen = bool(summary["reason"])
         other = "another --learner" if chosen else "--tune, another --learner, or auto"
         text += f" On these rows {name} does not help; try {other}."
     return text

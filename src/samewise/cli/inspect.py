@@ -26,6 +26,7 @@ def inspect(
         "form": repr(model.form),
         "learner": model.learner,
         "params": model.params,
+        "kept": model.kept,
         "label": model.label,
         "features": model.form.n_features_in,
         "standardized": model.mean is not None,
@@ -51,6 +52,8 @@ def _show(content: dict[str, Any], top: int) -> None:
             f"{content['rows_learned_from']:,} different rows of {content['features']:,} features"
             f"{', standardized' if content['standardized'] else ''}"
         )
+    if content["kept"]:
+        say(content["kept"])
     if content["measured"]:
         errors = ", ".join(f"{n} {percent(e)}" for n, e in content["measured"]["errors"].items())
         say(f"3-NN error on {content['measured']['rows']:,} rows held out: {errors}")

@@ -48,7 +48,10 @@ def report(
         show("measuring and drawing")
         options = ReportOptions(
             title=f"{model.learner or 'A metric'} on {Path(data).name}",
-            about=[f"What {model_file.name} makes of {data}, judged by {judged.note}."],
+            about=[
+                f"What {model_file.name} makes of {data}, judged by {judged.note}.",
+                *([model.kept] if model.kept else []),
+            ],
             shown=(judged.items.shown, judged.queries.shown),
             ids=(judged.items.ids, judged.queries.ids),
             feature_names=judged.names,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from samewise.decide.classifier import KNNClassifier
+from samewise.decide.guarded import Guarded
 from samewise.decide.per_class import PerClassClassifier
 from samewise.decide.rules import sum_closeness, vote
 from samewise.decide.verify import Verifier
 
-__all__ = ["KNNClassifier", "PerClassClassifier", "Verifier", "sum_closeness", "vote"]
+__all__ = ["Guarded", "KNNClassifier", "PerClassClassifier", "Verifier", "sum_closeness", "vote"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from samewise._typing import Array, Indices, Matrix
+from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import (
     UndefinedRowsError,
     check_factored,
@@ -16,6 +18,7 @@ from samewise.forms._input_checks import (
     check_psd,
 )
 from samewise.forms.form import Form
+from samewise.kernels import psd
 from samewise.kernels.pairwise import row_dots, squared_norms, times
 
 # ‖Lx‖ up to this part of ‖L‖‖x‖ is what rounding leaves of a vector that A maps to zero.
@@ -39,6 +42,8 @@ class GeneralizedCosine(Form):
     components : array of shape (r, d)
         L with A = LᵀL, rows by decreasing eigenvalue.
     eigenvalues : array of shape (r,)
+    root : array of shape (d, d)
+        A^½, the symmetric root.
     on_zero : str
 
     Examples
@@ -65,17 +70,25 @@ class GeneralizedCosine(Form):
         """Number of features d."""
         return self.matrix.shape[0]
 
-    def embed(self, X: Matrix) -> Array:
+    @cached_property
+    def root(self) -> Array:
+        """A^½, the symmetric root: A = A^½A^½."""
+        return freeze(psd.root_of(self.components, self.eigenvalues))
+
+    def embed(self, X: Matrix, *, symmetric: bool = False) -> Array:
         """Lx/‖Lx‖ for each row x: unit vectors whose inner product is the similarity.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
             Examples, one row each.
+        symmetric : bool, default=False
+            Take the symmetric root A^½ for L. The result has d columns whatever the rank, and it is
+            continuous in A, where leading directions can swap or change their signs.
 
         Returns
         -------
-        array of shape (n, r)
+        array of shape (n, r) or (n, d)
             A row without a cosine is zero if ``on_zero="zero"``.
 
         Examples
@@ -85,14 +98,15 @@ class GeneralizedCosine(Form):
         array([[0.6, 0.8]])
         """
         X = self._check_rows(X, "X", self.n_features_in)
-        return self._checked(self._embed, X, "X")
+        return self._checked(self._embed, X, "X", self.root if symmetric else None)
 
     @property
     def _width(self) -> int:
         return len(self.components)
 
-    def _embed(self, X: Matrix, name: str) -> Array:
-        E = times(X, self.components.astype(X.dtype, copy=False).T)
+    def _embed(self, X: Matrix, name: str, L: Array | None = None) -> Array:
+        L = self.components if L is None else L
+        E = times(X, L.astype(X.dtype, copy=False).T)
         norms, sizes = np.sqrt(squared_norms(E)), np.sqrt(squared_norms(X))
         check_overflow(norms, "GeneralizedCosine")
         check_overflow(sizes, "GeneralizedCosine")

@@ -43,6 +43,8 @@ class Mahalanobis(EuclideanForm):
     eigenvalues : array of shape (r,)
         The eigenvalues of M that are not zero, largest first; after `from_components` the
         min(r, d) squared singular values of L.
+    root : array of shape (d, d)
+        M^½, the symmetric root.
 
     Examples
     --------
@@ -146,30 +148,43 @@ class Mahalanobis(EuclideanForm):
         """Eigenvalues of M, largest first."""
         return freeze(np.linalg.svd(self.components, compute_uv=False) ** 2)
 
+    @cached_property
+    def root(self) -> Array:
+        """M^½, the symmetric root: M = M^½M^½."""
+        return freeze(psd.root_of(self._canonical_components(), self.eigenvalues))
+
     @property
     def n_features_in(self) -> int:
         """Number of features d."""
         return self.components.shape[1]
 
-    def embed(self, X: Matrix) -> Array:
+    def embed(self, X: Matrix, *, symmetric: bool = False) -> Array:
         """X Lᵀ: rows whose Euclidean distance is this distance.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
             Examples, one row each.
+        symmetric : bool, default=False
+            Take the symmetric root M^½ for L. The result has d columns whatever the rank, and it is
+            continuous in M: two forms whose matrices differ by Δ place a row x at most √‖Δ‖ ‖x‖
+            apart. Leading directions can swap or change their signs.
 
         Returns
         -------
-        array of shape (n, r)
+        array of shape (n, r) or (n, d)
             The embedded rows.
 
         Examples
         --------
-        >>> Mahalanobis.from_components([[2.0, 0.0]]).embed([[1.0, 5.0]])
+        >>> form = Mahalanobis.from_components([[2.0, 0.0]])
+        >>> form.embed([[1.0, 5.0]])
         array([[2.]])
+        >>> form.embed([[1.0, 5.0]], symmetric=True)
+        array([[2., 0.]])
         """
-        return self._checked(self._embed, self._check_rows(X, "X", self.n_features_in))
+        X = self._check_rows(X, "X", self.n_features_in)
+        return self._checked(self._embed, X, self.root if symmetric else self.components)
 
     def reduce(self, n_components: int) -> Self:
         """Keep the leading directions only: the best M of that rank in the Frobenius norm.
@@ -241,8 +256,9 @@ class Mahalanobis(EuclideanForm):
     def _width(self) -> int:
         return len(self.components)
 
-    def _embed(self, X: Matrix) -> Array:
-        return times(X, self.components.astype(X.dtype, copy=False).T)
+    def _embed(self, X: Matrix, L: Array | None = None) -> Array:
+        L = self.components if L is None else L
+        return times(X, L.astype(X.dtype, copy=False).T)
 
     def _pair_values(self, X: Matrix, Y: Matrix) -> Array:
         return squared_norms(self._embed(difference(X, Y)))

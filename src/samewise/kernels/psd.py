@@ -113,6 +113,24 @@ def factor(M: Array, tol: float = 1e-12) -> tuple[Array, Array]:
     return components_of(*decompose(M), tol=tol)
 
 
+def root_of(components: Array, eigenvalues: Array) -> Array:
+    """The symmetric root M^½ = Vᵀ√ΛV from what `factor` gave.
+
+    It is continuous in M, also where eigenvectors swap: ‖A^½ − B^½‖ ≤ √‖A − B‖ in the operator
+    norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> root_of(*factor(np.array([[2.0, 2.0], [2.0, 2.0]])))
+    array([[1., 1.],
+           [1., 1.]])
+    """
+    counts = eigenvalues > 0
+    L = components[counts]
+    return symmetrize(L.T @ (L / np.sqrt(eigenvalues[counts])[:, None]))
+
+
 def effective_rank(eigenvalues: Array, tol: float = 1e-9) -> int:
     """Number of eigenvalues greater than tol·λ_max (none, if λ_max is not positive).
 

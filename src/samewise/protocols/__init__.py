@@ -5,7 +5,6 @@ from samewise.protocols.fitting import fit_model
 from samewise.protocols.inspection import Inspection, inspect_form
 from samewise.protocols.learner_comparison import Compared, Comparison, compare, compare_each
 from samewise.protocols.measuring import (
-    Gain,
     Measured,
     calibrate_threshold,
     gain,
@@ -14,10 +13,11 @@ from samewise.protocols.measuring import (
 )
 from samewise.protocols.model_evaluation import ModelEvaluation, evaluate, rows_to_judge_by
 from samewise.protocols.reduction import Reduction, reduction_for
-from samewise.protocols.row_splits import hold_out
 from samewise.protocols.scaling import mean_and_scale, standardization
 from samewise.protocols.trials import Trial, make_learner
 from samewise.protocols.tune import TunedC, neighbor_accuracies, tune_C
+from samewise.scores import Gain
+from samewise.supervision.holding_out import hold_out
 
 __all__ = [
     "Choice",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -18,6 +18,7 @@ from samewise.forms import Form
 from samewise.learners import Cosine
 from samewise.model import Model, row_marks, standardized
 from samewise.protocols.choice import Choice, choose_learner, tune_learner
+from samewise.protocols.keeping import Kept, better_of
 from samewise.protocols.measuring import calibrate_threshold, knn_correct
 from samewise.protocols.reduction import reduction_for
 from samewise.protocols.row_splits import held_rows
@@ -39,7 +40,7 @@ def fit_model(
     tune: bool = False,
     scale: str = "auto",
     held_out: float | ArrayLike = 0.2,
-    feature_names: Sequence[str] | None = None,
+    keep: str = "better",
     random_state: Any = 0,
     watch: Watch | None = None,
 ) -> Model:
@@ -50,10 +51,14 @@ def fit_model(
     with 3-NN under the Euclidean distance and the cosine. Learners that are slow in many features
     learn in the leading principal directions.
 
+    Where the plain distance or cosine errs less than the learner in validation, it takes the
+    learner's place. Validation rows are a part of the rows to learn from: the rows held out choose
+    nothing, so that what is measured on them is unbiased.
+
     Parameters
     ----------
     X : array, CSR matrix or DataFrame of shape (n, d)
-        Rows to learn from and to measure on.
+        Rows to learn from and to measure on. The columns of a DataFrame name the features.
     y : array of shape (n,)
         Their labels, of two classes at least.
     learner : str, default="auto"
@@ -68,8 +73,12 @@ def fit_model(
     held_out : float or array of booleans of shape (n,), default=0.2
         The part of the rows that is not learned from, or which rows these are. With 0, nothing is
         measured.
-    feature_names : sequence of str, default=None
-        Names of the columns; those of a DataFrame by default.
+    keep : {"better", "learned"}, default="better"
+        What to keep where nothing was gained. "better": the Euclidean distance or the cosine, if it
+        errs less than the learner on a quarter of the rows to learn from (of at most 3 000), in
+        which the learner learns from the others once more; a warning says if nothing was gained.
+        "learned": what was learned, without looking. With learner="auto" the choice is between all
+        of them anyway.
     random_state : int, RandomState instance or None, default=0
         Seed for reproducible splits, pairs and learners.
     watch : callable, default=None
@@ -79,10 +88,10 @@ def fit_model(
     -------
     Model
         Its `measured` has the 3-NN errors on the rows that were held out, and the s-tests. Its
-        `training` says how it went: "reason" (of the choice, in words), "tried", "rows",
-        "held_out", "classes", "principal_directions" (None if all features were used), "seconds"
-        and "interrupted". After Ctrl-C while learning or measuring, the model has what was learned
-        up to there.
+        `training` says how it went: "asked" (the learner that learned), "reason" (of the choice, in
+        words), "tried", "rows", "held_out", "classes", "principal_directions" (None if all features
+        were used), "seconds" and "interrupted". Its `learner` is what was kept, and `kept` says
+        why. After Ctrl-C while learning or measuring, the model has what was learned up to there.
 
     See Also
     --------
@@ -108,7 +117,9 @@ def fit_model(
         raise InvalidInputError("params belong to one learner; name it with learner=.")
     if learner != "auto":
         make_learner(learner, given)
-    names = getattr(X, "columns", None) if feature_names is None else feature_names
+    if keep not in ("better", "learned"):
+        raise InvalidInputError(f"keep must be 'better' or 'learned'. Got {keep!r}.")
+    names = getattr(X, "columns", None)
     rows, y = labeled_rows(X, y)
     if len(np.unique(y)) < 2:
         raise InvalidInputError("y must have labels of at least two classes. Got one class.")
@@ -119,24 +130,28 @@ def fit_model(
     job = _Job(scaled[~held], y[~held], scaled[held], y[held], random_state, say)
     choice = job.choose(learner, given, tune)
     form, training = job.learn(choice)
-    threshold = calibrate_threshold(form, job.X, job.y, random_state=random_state)
-    measured: dict[str, Any] = {}
+    kept, measured = Kept(choice.name, choice.params, form), {}
     try:
+        if keep == "better" and learner != "auto" and not training["interrupted"]:
+            say(f"looking whether {choice.name} helps")
+            kept = better_of(choice, form, job.X, job.y, random_state)
         if held.any():
-            measured = job.measure(choice.name, form)
+            measured = job.measure(kept.name, {choice.name: form})
     except KeyboardInterrupt:
         # What was learned is kept, measured or not.
         training["interrupted"] = True
+    kept.warn()
     mean, deviation = scaling or (None, None)
     return Model(
-        form,
+        kept.form,
         None if names is None else tuple(map(str, names)),
         mean=mean,
         scale=deviation,
-        learner=choice.name,
-        params=choice.params,
+        learner=kept.name,
+        params=kept.params,
+        kept=kept.reason,
         measured=measured,
-        threshold=threshold,
+        threshold=calibrate_threshold(kept.form, job.X, job.y, random_state=random_state),
         versions=_versions(),
         seen=np.unique(row_marks(rows[~held])),
         training=training | {"classes": len(np.unique(y))},
@@ -198,6 +213,7 @@ class _Job:
             # What was learned up to there is sound, and is kept.
             interrupted = True
         return reduction.lift(learner.metric_), {
+            "asked": name,
             "reason": choice.reason,
             "rows": len(self.y),
             "held_out": len(self.y_held),
@@ -207,14 +223,14 @@ class _Job:
             "tried": [trial.as_dict() for trial in choice.table],
         }
 
-    def measure(self, name: str, form: Form) -> dict[str, Any]:
-        """3-NN errors on the rows held out, and the s-tests."""
-        forms = {"euclidean": None, "cosine": Cosine().fit(self.X).metric_, name: form}
+    def measure(self, name: str, learned: dict[str, Form]) -> dict[str, Any]:
+        """3-NN errors on the rows held out, and the s-tests of the one that is kept."""
+        forms = {"euclidean": None, "cosine": Cosine().fit(self.X).metric_, **learned}
         correct = {}
         for which, metric in forms.items():
             self.say(f"measuring {which} on {len(self.y_held):,} rows")
             correct[which] = knn_correct(metric, self.X, self.y, self.X_held, self.y_held)
-        tests = {b: s_test(correct[name], correct[b]) for b in ("euclidean", "cosine") if b != name}
+        tests = {b: s_test(correct[name], right) for b, right in correct.items() if b != name}
         return {
             "rows": len(self.y_held),
             "errors": {which: float(np.mean(~right)) for which, right in correct.items()},

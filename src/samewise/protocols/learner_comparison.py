@@ -79,7 +79,16 @@ class Comparison:
         against = f"against {base.name}: {test.verdict}"
         if best.error < base.error:
             return f"Best: {best.name} ({against})."
-        return f"No learner errs less than {base.name} here ({best.name} {against})."
+        return (
+            f"Nothing was gained: no learner errs less than {base.name} here, so keep {base.name} "
+            f"({best.name} {against})."
+        )
+
+    @property
+    def kept(self) -> str:
+        """The name of what errs least; of equal ones the first, and so the plain ones."""
+        known = [line for line in self.lines if not math.isnan(line.error)]
+        return min(known, key=lambda line: line.error).name if known else ""
 
 
 def compare(

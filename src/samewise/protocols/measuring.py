@@ -15,7 +15,7 @@ from samewise._typing import Matrix
 from samewise.decide import KNNClassifier, Verifier
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Form, Mahalanobis
-from samewise.scores import balanced_error, retrieval_scores, s_test, verdict
+from samewise.scores import Gain, balanced_error, retrieval_scores
 from samewise.supervision import Pairs
 
 
@@ -60,39 +60,6 @@ class Measured:
         """The measures in plain values, without those of single examples."""
         single = ("correct", "average_precision")
         return {name: value for name, value in vars(self).items() if name not in single}
-
-
-@dataclass(frozen=True)
-class Gain:
-    """Result of `gain`.
-
-    Attributes
-    ----------
-    before, after : str
-        Names of what was compared.
-    errors : tuple of float
-        k-NN error before and after.
-    mark : str
-        How `after` compares with `before`: "≫" or "≪" for p ≤ 0.01, ">" or "<" for p ≤ 0.05,
-        otherwise "=". "≫" is a gain, "≪" a loss.
-    p_value : float
-        Of the s-test, exact and two-sided.
-    n_better, n_worse : int
-        Test examples that only `after` decided rightly, and that only `before` did.
-    """
-
-    before: str
-    after: str
-    errors: tuple[float, float]
-    mark: str
-    p_value: float
-    n_better: int
-    n_worse: int
-
-    @property
-    def verdict(self) -> str:
-        """What the test says, in words: "better", "no difference shown" or "worse", with p."""
-        return verdict(self.mark, self.p_value)
 
 
 def measure(
@@ -212,10 +179,7 @@ def gain(before: Measured, after: Measured) -> Gain:
             "A gain needs the same test examples before and after. Got "
             f"{len(before.correct)} and {len(after.correct)}."
         )
-    errors = before.knn_error, after.knn_error
-    test = s_test(after.correct, before.correct)
-    found = test.mark, test.p_value, test.n_better, test.n_worse
-    return Gain(before.name, after.name, errors, *found)
+    return Gain.of(before.name, before.correct, after.name, after.correct)
 
 
 def knn_correct(

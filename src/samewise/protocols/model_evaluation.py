@@ -14,8 +14,9 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.learners import Cosine
 from samewise.model import Model
-from samewise.protocols.measuring import Gain, Measured, gain, measure
-from samewise.protocols.row_splits import hold_out
+from samewise.protocols.measuring import Measured, gain, measure
+from samewise.scores import Gain
+from samewise.supervision.holding_out import hold_out
 from samewise.supervision.supervision_checks import labeled_rows
 
 _PART = 0.3

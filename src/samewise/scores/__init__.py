@@ -12,6 +12,7 @@ from samewise.scores.filtering_scores import (
     linear_utility,
     scaled_utility,
 )
+from samewise.scores.gains import Gain
 from samewise.scores.ranking import (
     RetrievalScores,
     average_precision,
@@ -42,6 +43,7 @@ __all__ = [
     "FilteringScores",
     "FilteringTally",
     "Friedman",
+    "Gain",
     "RetrievalScores",
     "Roc",
     "SignTest",

@@ -75,8 +75,9 @@ class GCosLA(PairLearner):
         The learned similarity. A row with xᵀAx = 0 has similarity 0 with everything.
     threshold_, closeness_threshold_ : float
         b: a pair is called similar when its similarity is at least b.
-    components_ : array of shape (rank, n_features)
-        L with A = LᵀL, leading directions first.
+    components_ : array of shape (n_features, n_features)
+        L = A^½, the symmetric root, so that `transform` has the same columns along a stream;
+        leading directions are in ``metric_.components``.
     n_updates_ : int
         Updates so far.
     n_seen_ : int

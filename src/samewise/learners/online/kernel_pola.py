@@ -93,8 +93,10 @@ class KernelPOLA(PairDistance, PairLearner):
         The learned distance.
     threshold_ : float
         b, on squared distances.
-    components_ : array of shape (rank, n_points)
-        Coefficients of the learned directions in the points that the form holds.
+    components_ : array of shape (n_directions, n_points)
+        M^½ in an orthonormal basis of the span, as coefficients of the points that the form holds.
+        The basis grows at its end: coordinates of earlier transforms, filled up with zeros, can be
+        compared with later ones.
     n_updates_ : int
         Updates so far.
     n_seen_ : int
@@ -224,7 +226,8 @@ class KernelPOLA(PairDistance, PairLearner):
         span = self._span
         if len(span) == 0:
             return KernelMahalanobis(np.zeros((1, 1)), self._first, self.kernel, self.kernel_params)
-        F = psd.factor(M)[0] @ span.basis
+        # Later directions come behind, so that the coordinates of earlier ones keep their meaning.
+        F = psd.root_of(*psd.factor(M)) @ span.basis
         coefficients = np.hstack([F, -F])
         if sp.issparse(span.left):
             members = sp.csr_array(sp.vstack([span.left, span.right]))
@@ -241,6 +244,14 @@ class KernelPOLA(PairDistance, PairLearner):
     @property
     def _shape(self) -> tuple[int, int]:
         return len(self._span), len(self._span)
+
+    @property
+    def components_(self) -> Array:
+        """M^½ in a basis of the span, as coefficients of the points that the form holds."""
+        return self.metric_.coefficients
+
+    def _mapped(self, X: Matrix) -> Array:
+        return self.metric_.embed(X)
 
     def _members(self, X: Any) -> Pairs:
         if self._precomputed and is_labeled(X):

@@ -69,8 +69,9 @@ class LEGO(PairDistance, PairLearner):
         (u + l)/2, on squared distances.
     bounds_ : tuple of floats
         (u, l).
-    components_ : array of shape (rank, n_features)
-        L with A = LᵀL, leading directions first.
+    components_ : array of shape (n_features, n_features)
+        L = A^½, the symmetric root, so that `transform` has the same columns along a stream;
+        leading directions are in ``metric_.components``.
     n_updates_ : int
         Updates so far.
     n_seen_ : int

@@ -79,6 +79,14 @@ class PairLearner(PairJudge, MapLearner, OnlineLearner, storable=False):
         return self.n_features_in_, self.n_features_in_
 
     @property
+    def components_(self) -> Array:
+        """L = M^½, the symmetric root of M: it moves no more than M, and keeps its shape."""
+        return self.metric_.root
+
+    def _mapped(self, X: Matrix) -> Array:
+        return self.metric_.embed(X, symmetric=True)
+
+    @property
     def threshold_(self) -> float:
         """The threshold b: a pair is called similar if its squared distance is at most b."""
         return self._solution()[1]

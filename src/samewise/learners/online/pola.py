@@ -78,8 +78,9 @@ class POLA(PairDistance, PairLearner):
         The learned distance, with `matrix` M and `components` L.
     threshold_ : float
         b, on squared distances.
-    components_ : array of shape (rank, n_features)
-        L with M = LᵀL, leading directions first.
+    components_ : array of shape (n_features, n_features)
+        L = M^½, the symmetric root, so that `transform` has the same columns along a stream;
+        leading directions are in ``metric_.components``.
     n_updates_ : int
         Updates so far.
     n_seen_ : int
