@@ -183,7 +183,7 @@ def claims(results: list[Any]) -> list[dict[str, Any]]:
 
 
 def holds_here(claim: str, yes: bool) -> str:
-    """Yes or no; how scores change along a stream needs one that drifts, and this one is shuffled."""
+    """Yes or no; statements about change along the stream need one that drifts."""
     if claim.endswith("along the stream"):
         return "not testable here"
     return "yes" if yes else "no"
@@ -199,6 +199,7 @@ def summary(results: list[Any], data: Collection) -> str:
     ]
     rows = [{name: result["scores"][name] for name in thesis[0]} for result in results]
     checked = claims(results)
+    holding = sum(line["holds here"] == "yes" for line in checked)
     testable = sum(line["holds here"] in ("yes", "no") for line in checked)
     n, some = len(data.documents), int(data.relevant.any(axis=1).sum())
     return f"""# The runs of INFILE on a collection of its shape
@@ -222,7 +223,7 @@ The thesis' Tables 3.2 and 3.3, on INFILE (micro values from the counts of Table
 
 {markdown(thesis)}
 
-{sum(line["holds here"] == "yes" for line in checked)} of {testable} statements of the thesis that can
+{holding} of {testable} statements of the thesis that can
 be tested here hold. How scores change along the stream depends on how its documents drift; this one
 is shuffled and does not drift, so that statements about it cannot be tested.
 

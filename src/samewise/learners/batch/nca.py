@@ -69,9 +69,9 @@ class NCA(BatchLearner):
         Number of rows of L. By default as many as features.
     max_iter : int, default=200
         Maximum number of iterations. They are counted from each start.
-    tol : float, default=1e-5
-        Tolerance of the stopping rule. A run stops when two iterations in a row lower the loss by
-        no more than tol·max(loss, 1).
+    tol : float, default=3e-4
+        Tolerance of the stopping rule. A run stops when an iteration lowers the loss by no more
+        than tol for each example.
     warm_start : bool, default=False
         Whether to start from the result of the previous `fit`. It starts from `components_`.
     verbose : bool or int, default=False
@@ -81,10 +81,11 @@ class NCA(BatchLearner):
         dict has "iteration", counted from each start, the fields of `history_`, and "components",
         the present L.
     init : {"auto", "identity", "pca"} or array of shape (n_components, n_features), default="auto"
-        Where to start. Principal or discriminant directions or a map between the two, whichever has
-        the least loss on a sample; L = I; the leading principal directions; or a given L. Only
-        "auto" chooses the scale, see below.
-    n_init : int from 1 to 3, default=2
+        Where to start. The leading directions of features of unit variance, of features as they
+        are, or of coordinates with unit scatter within classes, whichever has the least loss on
+        held-out examples; L = I; the leading principal directions; or a given L. Only "auto"
+        chooses the scale, see below.
+    n_init : int from 1 to 3, default=1
         How many of the starts of "auto", the best first, are followed to the end. The map with the
         least loss is kept; with a validation_fraction, the one with the least held-out error.
     validation_fraction : float in (0, 1), default=None
@@ -126,11 +127,14 @@ class NCA(BatchLearner):
     There mostly is no minimum: as L grows, every point is left with its nearest neighbor, the loss
     goes to the number of those of another class, and the gradient to 0. A run that lets L grow
     before the directions are right ends early and high. Therefore "auto" starts at the scale at
-    which p_ij spreads over 30 neighbors (the median of its perplexity), or as many as classes have,
-    and first minimizes the loss + λ tr(LC_wLᵀ), where C_w is the covariance within classes and the
-    second term is 1 % of the first at the start. When the sum falls by less than 0.1 % in two
-    iterations in a row, or after a sixth of max_iter, the penalty is dropped. Runs from other
-    starts have none.
+    which p_ij spreads over 10 neighbors (the median of its perplexity), or as many as classes have,
+    and first minimizes the loss + λ‖L′‖², where L′ is L in the coordinates of the start and the
+    second term is 1 % of the first there. When the sum falls by no more than tol for each example,
+    the penalty is dropped. At the end L is doubled as long as that lowers the loss, which leaves
+    the order of neighbors as it is. Runs from other starts have no penalty.
+
+    A lower loss is not always a lower error on new points. The start, the 10 neighbors, the penalty
+    and tol were chosen by held-out 3-NN errors on ten small sets.
 
     Probabilities are computed for a block of rows at a time, shared by a few threads: memory grows
     with n, not with n²; time for an iteration with n². float32 data are worked on in float32.
