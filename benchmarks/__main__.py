@@ -37,6 +37,7 @@ def main(chosen: list[str]) -> None:
         lmnn,
         memory,
         minima,
+        nca_defaults,
         oasis,
         pa,
         peers,
@@ -85,7 +86,11 @@ def main(chosen: list[str]) -> None:
         "memory": [("Memory beyond the data, MiB", memory.run)],
         "startup": [("Seconds to start", startup.run)],
         "peers": [("LMNN and its peers at equal loss", peers.run)],
-        "comparison": [("ITML, MMC, NCA and RCA against their peers", comparison.run)],
+        "comparison": [
+            ("NCA and scikit-learn's, both with their defaults", nca_defaults.run),
+            ("ITML, MMC, NCA and RCA against their peers", comparison.run),
+        ],
+        "nca": [("NCA and scikit-learn's, both with their defaults", nca_defaults.run)],
         "minima": [("NCA: the losses reached, and scikit-learn's", minima.run)],
     }
     unknown = set(chosen) - set(sections)

@@ -30,8 +30,10 @@ class Workers:
 
     def map(self, function: Callable[..., T], *parts: Iterable[object]) -> list[T]:
         """The results, in the order of the parts."""
-        mapped = map if self._pool is None else self._pool.map
-        return list(mapped(function, *parts))
+        given = list(zip(*parts, strict=True))
+        if self._pool is None or len(given) == 1:
+            return [function(*part) for part in given]
+        return list(self._pool.map(function, *parts))
 
     def cut(self, n_rows: int) -> list[tuple[int, int]]:
         """Rows 0 … n_rows in as many ranges as there are workers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -15,12 +16,14 @@ from samewise.learners.attributes import Attribute, Labels, Number
 from samewise.learners.batch.batch_learner import BatchLearner
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
+    SAMPLE,
     Coordinates,
     SoftNeighbors,
     Vector,
+    at_scale,
     near_at_one,
-    starts,
 )
+from samewise.learners.batch.whitened_basis import POWERS
 from samewise.solvers.evaluation import LossAndGradient, Matrix64
 from samewise.solvers.factored_convex import ProvenSolution, solve
 from samewise.solvers.workers import workers
@@ -147,13 +150,7 @@ class MCML(BatchLearner):
             problem = Collapse(SoftNeighbors(where.rows, classes, team))
             d = X.shape[1]
             if L is None:
-                L = starts(
-                    problem.points,
-                    where,
-                    d,
-                    lambda some, L: Collapse(some).value_and_gradient(L).loss,
-                    near_at_one,
-                )[0]
+                L = min(self._starts(problem.points, where, d), key=lambda tried: tried[0])[1]
             else:
                 L = np.linalg.qr(np.vstack([where.coordinates(L), np.zeros((d, d))])).R
 
@@ -168,6 +165,16 @@ class MCML(BatchLearner):
             self.gap_ = found.gap * max(self.loss_, 1.0)
             self._end(log, f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}")
         return self
+
+    @staticmethod
+    def _starts(
+        points: SoftNeighbors, where: Coordinates, d: int
+    ) -> Iterator[tuple[float, Matrix64]]:
+        """A few maps with their losses on a sample."""
+        sample = Collapse(points.every(len(points.X) // SAMPLE + 1))
+        for power in POWERS:
+            L = at_scale(points, where.principal(d, power), near_at_one)
+            yield sample.value_and_gradient(L).loss, L
 
 
 class Collapse:

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.kernels.pairwise import squared_distances, squared_norms
+from samewise.kernels.soft_loops import LEAST, soften, weigh
 from samewise.learners.batch.points_by_class import Classes, center
-from samewise.learners.batch.whitened_basis import POWERS, WhitenedBasis
+from samewise.learners.batch.whitened_basis import WhitenedBasis
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
@@ -33,11 +34,16 @@ LEAST_ROWS = 16
 WIDEST = 10.0
 """Scales looked at: e^±WIDEST times that at which nearest neighbors are at a distance of 1."""
 
+SHARED = 400
+"""Points from which workers share the rows."""
+
 FAR = 1e30
+
+FEW = 100
+"""Points whose distances decide about the scale of a start."""
 
 SAMPLE = 400
 """Points that the starts are compared on."""
-
 Vector = NDArray[np.float64]
 Rule = Callable[[Vector, Vector, Vector, Vector], tuple[Vector, Vector, Vector]]
 """From the number of others in the class, log Σ_k exp(−D_ik), p(same|i) and p(others|i) of some
@@ -61,10 +67,7 @@ class Coordinates(WhitenedBasis):
     """
 
     def __init__(self, X: Array, classes: Classes) -> None:
-        mean, unit = center(X)
-        S = X[classes.order]
-        S -= mean.astype(X.dtype)
-        S /= X.dtype.type(unit)
+        S, unit = centered(X, classes)
         means = np.add.reduceat(S, classes.bounds[:-1], axis=0) / classes.sizes[:, None]
         within = S - np.repeat(means, classes.sizes, axis=0).astype(S.dtype)
         super().__init__((within.T @ within).astype(np.float64) / len(S), unit)
@@ -72,9 +75,22 @@ class Coordinates(WhitenedBasis):
 
     def principal(self, n_components: int, power: float = 0.0) -> Matrix64:
         """The leading directions of the points, see `leading`."""
-        d = len(self.lengths)
-        C = np.cov(self.rows.T, dtype=np.float64).reshape(d, d)
-        return self.leading(C, n_components, power)
+        return self.leading(covariance(self.rows), n_components, power)
+
+
+def centered(X: Array, classes: Classes) -> tuple[Array, float]:
+    """The points sorted by class, less their mean, over the largest value, and that value."""
+    mean, unit = center(X)
+    S = X[classes.order]
+    S -= mean.astype(X.dtype)
+    S /= X.dtype.type(unit)
+    return S, unit
+
+
+def covariance(X: Array) -> Matrix64:
+    """That of the rows, in float64."""
+    d = X.shape[1]
+    return np.asarray(np.cov(X.T, dtype=np.float64), dtype=np.float64).reshape(d, d)
 
 
 class SoftNeighbors:
@@ -124,93 +140,51 @@ class SoftNeighbors:
         norms = squared_norms(Z)
         # Rows of −D up to what is the same in a row: 2 z_i·z_j − ‖z_j‖².
         left = np.column_stack([2 * Z, -_ones(Z)])
-        right = np.column_stack([Z, norms])
+        right = np.column_stack([Z, norms]).T
         sums, WR = np.empty(len(Z), Z.dtype), np.empty_like(R)
+        n_rows = max(LEAST_ROWS, BLOCK_BYTES // (Z.itemsize * len(Z)))
+        starts, ends = self.classes.starts, self.classes.ends
 
         def part(span: tuple[int, int]) -> tuple[float, Array]:
             """The loss of some rows, and what they add to WᵀB."""
             loss, WtB = 0.0, np.zeros_like(B)
-            n_rows = max(LEAST_ROWS, BLOCK_BYTES // (Z.itemsize * len(Z)))
             room = np.empty((min(n_rows, span[1] - span[0]), len(Z)), Z.dtype)
-            # Of numbers near the least that there are, products take a hundred times as long.
-            least = 0.4 * np.log(np.finfo(Z.dtype).tiny)
             for start in range(*span, n_rows):
                 rows = slice(start, min(start + n_rows, span[1]))
                 E = room[: rows.stop - start]
-                own = np.arange(len(E)), np.arange(start, rows.stop)
-                np.matmul(left[rows], right.T, out=E)
-                E[own] = -np.inf
-                most = E.max(axis=1)
-                E -= most[:, None]
-                np.maximum(E, least, out=E)
-                np.exp(E, out=E)
-                E[own] = 0
-                losses, sums[rows], f, g = self._weights(E, start, most - norms[rows], rule)
-                loss += losses
-                # W is g E, and f E within the class.
-                WR[rows] = g * (E @ R)
-                WtB += E.T @ (g * B[rows])
-                for a, b, first, last in self._runs(start, rows.stop):
-                    inner, more = E[a:b, first:last], (f - g)[a:b]
-                    WR[start + a : start + b] += more * (inner @ R[first:last])
-                    WtB[first:last] += inner.T @ (more * B[start + a : start + b])
+                np.matmul(left[rows], right, out=E)
+                E[np.arange(len(E)), np.arange(start, rows.stop)] = -np.inf
+                most, by_class = E.max(axis=1), np.empty((2, len(E)))
+                soften(E, start, starts, ends, most, LEAST[Z.dtype], by_class)
+                total = by_class.sum(axis=0)
+                same, others = by_class / total
+                log_total = (most - norms[rows]).astype(np.float64) + np.log(total)
+                losses, f, g = rule(self.partners[rows], log_total, same, others)
+                loss += float(losses.sum())
+                sums[rows] = f * same + g * others
+                weigh(E, start, starts, ends, *((w / total).astype(Z.dtype) for w in (f, g)))
+                np.matmul(E, R, out=WR[rows])
+                WtB += E.T @ B[rows]
             return loss, WtB
 
-        losses, parts = zip(*self.workers.map(part, self.workers.cut(len(Z))), strict=True)
+        losses, parts = zip(*self.workers.map(part, self._spans(len(Z))), strict=True)
         return sum(losses), sums, WR, np.add.reduce(parts)
 
-    def _weights(
-        self, E: Array, start: int, most: Array, rule: Rule
-    ) -> tuple[float, Vector, Array, Array]:
-        """The loss of rows of E, their sums in W, and what makes W of E: in the class, outside."""
-        # Both sums, and not one less the other: either may be all there is.
-        same, others = np.empty((2, len(E)))
-        for a, b, first, last in self._runs(start, start + len(E)):
-            rows = E[a:b]
-            same[a:b] = rows[:, first:last].sum(axis=1)
-            others[a:b] = rows[:, :first].sum(axis=1) + rows[:, last:].sum(axis=1)
-        total = same + others
-        log_total = most.astype(np.float64) + np.log(total)
-        same, others = same / total, others / total
-        partners = self.partners[start : start + len(E)]
-        loss, of_same, of_others = rule(partners, log_total, same, others)
-        f, g = ((w / total)[:, None].astype(E.dtype) for w in (of_same, of_others))
-        return float(loss.sum()), of_same * same + of_others * others, f, g
-
-    def _runs(self, start: int, stop: int) -> list[tuple[int, int, int, int]]:
-        """Rows of one class after the other within a block, and where that class stands."""
-        runs = []
-        at = start
-        while at < stop:
-            first, last = int(self.classes.starts[at]), int(self.classes.ends[at])
-            runs.append((at - start, min(last, stop) - start, first, last))
-            at = min(last, stop)
-        return runs
+    def _spans(self, n: int) -> list[tuple[int, int]]:
+        """Rows for each worker, or for one alone where sharing would take longer."""
+        return self.workers.cut(n) if n >= SHARED else [(0, n)]
 
 
-def starts(
-    points: SoftNeighbors,
-    where: Coordinates,
-    n_components: int,
-    loss: Callable[[SoftNeighbors, Matrix64], float],
-    scale: Callable[[Array], float],
-) -> list[Matrix64]:
-    """A few maps to start from, the one with the least loss on a sample first.
+def at_scale(points: SoftNeighbors, L: Matrix64, scale: Callable[[Array], float]) -> Matrix64:
+    """L at the scale of D that `scale` names.
 
-    Each is taken at the scale of D, squared distances from the points of a sample to all others,
-    that `scale` names.
+    D are squared distances from the points of a sample to all others.
     """
-    step = len(points.X) // SAMPLE + 1
-    sample = points.every(step)
-    tried = []
-    for power in POWERS:
-        L = where.principal(n_components, power)
-        Z = points.X @ L.T.astype(points.X.dtype)
-        D = squared_distances(Z[::step], Z)
-        D[np.arange(len(D)), np.arange(len(Z))[::step]] = np.inf
-        L = np.sqrt(scale(D)) * L
-        tried.append((loss(sample, L), L))
-    return [L for _, L in sorted(tried, key=lambda tried: tried[0])]
+    Z = points.X @ L.T.astype(points.X.dtype)
+    step = len(Z) // FEW + 1
+    D = squared_distances(Z[::step], Z)
+    D[np.arange(len(D)), np.arange(len(Z))[::step]] = np.inf
+    return np.sqrt(scale(D)) * L
 
 
 def near_at_one(D: Array) -> float:
