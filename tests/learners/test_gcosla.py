@@ -14,6 +14,7 @@ from samewise import GeneralizedCosine, Pairs, Triplets
 from samewise.decide.per_class import PerClassClassifier
 from samewise.exceptions import InvalidInputError
 from samewise.learners.online.gcosla import GCosLA
+from samewise.supervision.purposes import sampled_pairs
 from tests.reference import labels as reference
 
 MARGINS = [(0.1, None), (0.2, 0.1), (0.1, -0.3)]
@@ -95,11 +96,14 @@ def test_pairs_of_weight_zero_are_passed_over(pairs):
 
 def test_from_labels_pairs_are_the_nearest(labeled):
     X, y = labeled
-    learner = GCosLA(average="last").fit(X, y)
+    learner = GCosLA(average="last", random_state=0).fit(X, y)
     form = GeneralizedCosine(np.eye(5))
-    nearest = Pairs.from_labels(X, y, strategy="nearest", form=form, merge_duplicates=True)
-    assert learner.n_seen_ == len(nearest) == 600
-    assert learner.metric_ == GCosLA(average="last").fit(nearest).metric_
+    how = {"purpose": "neighbors", "n_neighbors": 5, "n_pairs": None, "random_state": 0}
+    nearest, held_out = sampled_pairs(X, y, form=form, **how)
+    assert learner.n_seen_ == len(nearest)
+    expected = GCosLA(average="last").fit(nearest)
+    assert learner.metric_ == expected.metric_
+    assert learner.threshold_ == expected._calibrated(held_out)
 
 
 # Streams
@@ -137,8 +141,8 @@ def test_what_is_handed_out(pairs, labeled):
 
 def test_one_similarity_for_each_class(labeled):
     X, y = labeled
-    for c, form in enumerate(PerClassClassifier(GCosLA()).fit(X, y).metrics_):
-        assert form == GCosLA().fit(X, y == c).metric_
+    for c, form in enumerate(PerClassClassifier(GCosLA(random_state=0)).fit(X, y).metrics_):
+        assert form == GCosLA(random_state=0).fit(X, y == c).metric_
 
 
 def test_saved_and_loaded_it_goes_on(pairs, tmp_path):

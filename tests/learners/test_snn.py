@@ -19,6 +19,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import NeuralSimilarity
 from samewise.learners.batch import snn as module
 from samewise.learners.batch.snn import SNN, FeatureScale, NetworkLoss, parts
+from samewise.supervision.purposes import sampled_pairs
 from tests.reference import snn as reference
 
 
@@ -190,7 +191,8 @@ def test_labels_are_the_pairs_drawn_from_them_and_seeds_are_kept(labeled):
     assert one.metric_ == same.metric_ != other.metric_
     np.testing.assert_array_equal(one.history_["loss"], same.history_["loss"])
     random = np.random.RandomState(1)
-    drawn = Pairs.from_labels(*labeled, 50, random_state=random)
+    how = {"purpose": "verification", "n_neighbors": 10, "merge_duplicates": False, "n_pairs": 50}
+    drawn = sampled_pairs(*labeled, **how, random_state=random).learned
     assert SNN(2, max_iter=5, tol=1, random_state=random).fit(drawn).metric_ == one.metric_
 
 

@@ -57,12 +57,17 @@ class GCosLA(PairLearner):
         How often `fit` goes through the data.
     shuffle : bool, default=False
         Whether `fit` takes the data in a new random order on each pass.
+    purpose : {"neighbors", "verification"}, default="neighbors"
+        What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
+        example its nearest of its own class and of the others, which tells what to bring near for
+        k-NN and search. "verification": random pairs, half of them similar, which tells whether
+        any two examples are the same.
     n_neighbors : int, default=5
-        Number k of neighbors. With labels, the pairs are those of each example with its k nearest
-        (by the cosine) of its own class and its k nearest of the others.
+        Number k of neighbors. For purpose="neighbors": near examples of each kind for each example,
+        by the cosine.
     n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default all pairs of examples with their
-        neighbors.
+        Number of pairs to sample from labeled examples. By default all nearest pairs, or 20 random
+        ones per example, and at most 100 000.
     verbose : bool, default=False
         Print progress to standard error.
     random_state : int, RandomState instance or None, default=None
@@ -73,7 +78,9 @@ class GCosLA(PairLearner):
     metric_ : GeneralizedCosine
         The learned similarity. A row with xᵀAx = 0 has similarity 0 with everything.
     threshold_, closeness_threshold_ : float
-        b: a pair is called similar when its similarity is at least b.
+        b: a pair is called similar when its similarity is at least b. After labels, the one that
+        decides most of some random pairs rightly, half of them similar, which are held out; after
+        pairs, the learner's own.
     components_ : array of shape (rank, n_features)
         L with A = LᵀL, leading directions first.
     n_updates_ : int
@@ -134,14 +141,14 @@ class GCosLA(PairLearner):
     average: Spec = "uniform"
     n_passes: int = 1
     shuffle: bool = False
+    purpose: str = "neighbors"
     n_neighbors: int = 5
     n_pairs: int | None = None
     verbose: bool = False
     random_state: Any = None
 
-    def _sampling(self, X: Matrix) -> dict[str, Any]:
-        cosine = GeneralizedCosine(np.eye(X.shape[1], dtype=X.dtype), on_zero="zero")
-        return {"strategy": "nearest", "n_neighbors": self.n_neighbors, "form": cosine}
+    def _nearness(self, X: Matrix) -> GeneralizedCosine:
+        return GeneralizedCosine(np.eye(X.shape[1], dtype=X.dtype), on_zero="zero")
 
     def _mover(self, examples: Pairs) -> CosineMover:
         step_margin = self.margin if self.step_margin is None else self.step_margin

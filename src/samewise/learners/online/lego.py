@@ -51,11 +51,16 @@ class LEGO(PairDistance, PairLearner):
         How often `fit` goes through the data.
     shuffle : bool, default=False
         Whether `fit` takes the data in a new random order on each pass.
+    purpose : {"neighbors", "verification"}, default="neighbors"
+        What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
+        example its nearest of its own class and of the others, which tells what to bring near for
+        k-NN and search. "verification": random pairs, half of them similar, which tells whether
+        any two examples are the same.
+    n_neighbors : int, default=10
+        Number k of neighbors. For purpose="neighbors": near examples of each kind for each example.
     n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20 per example, and at most
-        100 000.
-    strategy : {"balanced", "random", "nearest"}, default="balanced"
-        How pairs are sampled from labeled examples, see `Pairs.from_labels`.
+        Number of pairs to sample from labeled examples. By default all nearest pairs, or 20 random
+        ones per example, and at most 100 000.
     verbose : bool, default=False
         Print progress to standard error.
     random_state : int, RandomState instance or None, default=None
@@ -66,7 +71,8 @@ class LEGO(PairDistance, PairLearner):
     metric_ : Mahalanobis
         The learned distance, with `matrix` A.
     threshold_ : float
-        (u + l)/2, on squared distances.
+        On squared distances. After labels, the one that decides most of some random pairs
+        rightly, half of them similar, which are held out; after pairs, (u + l)/2.
     bounds_ : tuple of floats
         (u, l).
     components_ : array of shape (rank, n_features)
@@ -129,8 +135,9 @@ class LEGO(PairDistance, PairLearner):
     init: Any = "identity"
     n_passes: int = 1
     shuffle: bool = False
+    purpose: str = "neighbors"
+    n_neighbors: int = 10
     n_pairs: int | None = None
-    strategy: str = "balanced"
     verbose: bool = False
     random_state: Any = None
 
