@@ -29,6 +29,9 @@ class Entry(NamedTuple):
         the defaults.
     grid : dict
         What is worth trying.
+    record : str
+        Why the learner is kept for the record only, where no default was found that helps;
+        otherwise empty.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Entry(NamedTuple):
     command: str = ""
     settings: dict[str, Any] = {}  # noqa: RUF012 (a default that nobody changes)
     grid: dict[str, list[Any]] = {}  # noqa: RUF012
+    record: str = ""
 
     @property
     def family(self) -> str:
@@ -57,8 +61,8 @@ LEARNERS = (
     Entry(
         "Covariance", "closed.classical", ("rows",), "covariance", {"shrinkage": 0.1}, _SHRINKAGE
     ),
-    Entry("LDA", "closed.classical", _LABELS, "lda", {"shrinkage": 0.1}, _SHRINKAGE),
-    Entry("RCA", "closed.rca", ("chunklets", "labels"), "rca", {"shrinkage": 0.1}, _SHRINKAGE),
+    Entry("LDA", "closed.classical", _LABELS, "lda", {"shrinkage": 0.6}, _SHRINKAGE),
+    Entry("RCA", "closed.rca", ("chunklets", "labels"), "rca", {"shrinkage": 0.95}, _SHRINKAGE),
     Entry("KRCA", "closed.rca", ("chunklets", "labels")),
     Entry("IGML", "closed.igml", _LABELS),
     Entry("KIGML", "closed.igml", _LABELS),

@@ -152,7 +152,7 @@ def test_it_learns_what_no_linear_map_can(seed):
     y = np.arange(200) % 2
     X = rng.normal(size=(200, 2))
     X *= ((1 + 2 * y) / np.linalg.norm(X, axis=1))[:, None]
-    snn = SNN(random_state=seed, max_iter=100, tol=1e-4, callback=lambda info: info["loss"] < 0.02)
+    snn = SNN(random_state=seed, max_iter=300, tol=1e-4, callback=lambda info: info["loss"] < 0.02)
     snn.fit(X[:100], y[:100])
     form = snn.metric_
     accuracy = KNNClassifier(form, n_neighbors=3).fit(X[:100], y[:100]).score(X[100:], y[100:])

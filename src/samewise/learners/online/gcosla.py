@@ -39,9 +39,10 @@ class GCosLA(PairLearner):
     ----------
     margin : float in (0, 1), default=0.1
         Margin γ between the cosines of pairs and the threshold.
-    step_margin : float, default=None
+    step_margin : float or None, default=-0.8
         Margin β = γ − γ₁ in (−2, γ] that a step establishes: less than γ, and even negative, where
-        pairs cannot all be satisfied. By default γ.
+        pairs cannot all be satisfied. None is γ. The default moves A by the worst pairs only, which
+        leaves most of the cosine as it is (``python -m experiments defaults``).
     psd : "each", "end" or int, default="each"
         When positive semi-definiteness is restored. A ⪰ 0 is restored after each step ("each"),
         after every n steps (a number n of at least 2), or only in the result ("end"). In between, a
@@ -134,7 +135,7 @@ class GCosLA(PairLearner):
     }
 
     margin: float = 0.1
-    step_margin: float | None = None
+    step_margin: float | None = -0.8
     _: KW_ONLY
     psd: Psd = "each"
     update: str = "projection"
