@@ -60,9 +60,8 @@ def sampled_pairs(
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> how = {"purpose": "neighbors", "n_neighbors": 2, "n_pairs": None, "random_state": 0}
-    >>> learned, held_out = sampled_pairs(X, y, **how)
-    >>> held_out
-    Pairs(1410 pairs, 705 similar, over 150 rows of 4 features)
+    >>> sampled_pairs(X, y, **how).held_out
+    Pairs(1450 pairs, 725 similar, over 150 rows of 4 features)
     """
     random = check_random_state(random_state)
     X = checked_matrix(X)
