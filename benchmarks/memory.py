@@ -18,12 +18,14 @@ def run() -> list[dict[str, object]]:
     for n in (20_000, 80_000):
         left, right = rng.randint(0, len(X), (2, n)).astype(np.int32)
         y = rng.choice([-1, 1], n).astype(np.int8)
-        PassiveAggressive(psd="end").fit(Pairs(X, left[:1000], right[:1000], y[:1000]))
+        PassiveAggressive(psd="end", average="last").fit(
+            Pairs(X, left[:1000], right[:1000], y[:1000])
+        )
         tracemalloc.start()
         pairs = Pairs(X, left, right, y)
         held = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
-        PassiveAggressive(psd="end").fit(pairs)
+        PassiveAggressive(psd="end", average="last").fit(pairs)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         rows.append(

@@ -21,13 +21,15 @@ def run() -> list[dict[str, object]]:
     for d, (n, wanted, prototype) in {**CASES, 1000: (1200, None, 40)}.items():
         pairs = stream(n, d)
         pairs32 = Pairs(pairs.X.astype(np.float32), pairs.left, pairs.right, pairs.y)
-        learner = PassiveAggressive("pa1", C, psd="end")
+        learner = PassiveAggressive("pa1", C, psd="end", average="last")
         seconds = interleaved(
             {
                 "naive": lambda pairs=pairs: naive_pa1(pairs, C),
                 "in place": lambda pairs=pairs: in_place_pa1(pairs, C),
                 "samewise": lambda pairs=pairs, learner=learner: learner.fit(pairs),
-                "float32": lambda pairs=pairs32: PassiveAggressive("pa1", C, psd="end").fit(pairs),
+                "float32": lambda pairs=pairs32: PassiveAggressive(
+                    "pa1", C, psd="end", average="last"
+                ).fit(pairs),
             },
             repeats=5,
         )

@@ -25,7 +25,7 @@ def run_active() -> list[dict[str, object]]:
         for power in (0.0, 0.7):
             C = 1.0
             pairs = stream(warm + n, d, power=power)
-            before = PassiveAggressive("pa1", C).fit(pairs[:warm])
+            before = PassiveAggressive("pa1", C, average="last").fit(pairs[:warm])
             M, b = before.get_mahalanobis_matrix(), before.threshold_
             rest = pairs[warm:]
             out: dict = {}
@@ -71,12 +71,13 @@ def run_inside() -> list[dict[str, object]]:
                         ref=eigh_pa1(p, C, np.eye(d), 0.0)
                     ),
                     "samewise": lambda p=pairs, C=C, s=start: PassiveAggressive(
-                        "pa1", C, init=s
+                        "pa1", C, init=s, average="last"
                     ).fit(p),
                 },
                 repeats=3,
             )
-            M_ours = PassiveAggressive("pa1", C, init=start).fit(short).get_mahalanobis_matrix()
+            last = PassiveAggressive("pa1", C, init=start, average="last")
+            M_ours = last.fit(short).get_mahalanobis_matrix()
             M_ref = out["ref"][0]
             rows.append(
                 {

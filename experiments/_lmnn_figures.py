@@ -13,7 +13,8 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from experiments import _lmnn_dimensions
 from experiments._common import Rows, plots, save_figure, write_csv
 from experiments._lmnn_data import SETS, Split
-from samewise import MMC, RCA, KNNClassifier, Mahalanobis
+from experiments._papers_pairs import PapersMMC
+from samewise import RCA, KNNClassifier, Mahalanobis
 from samewise._typing import Array, Indices
 from samewise.datasets import make_concentric_circles, make_zebra_stripes
 from samewise.decide import vote
@@ -84,7 +85,7 @@ def zebra_maps(X: Array, y: Indices) -> dict[str, Array]:
         "NCA": nca.fit(X, y).components_,
         "LMNN": LMNN(1).fit(X, y).components_,
         "RCA": RCA().fit(X, y).components_,
-        "MCC": MMC(random_state=0).fit(X, y).components_,
+        "MCC": PapersMMC(shrinkage=0.0, random_state=0).fit(X, y).components_,
     }
 
 

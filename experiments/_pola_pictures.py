@@ -32,7 +32,7 @@ def noisy_digits(path: Path, snr: float) -> list[dict[str, Any]]:
     X, y = sorted_digits(snr, SEED)
     fresh = sorted_digits(snr, SEED + 1)
     pairs = all_pairs(X, y, np.arange(len(y)))
-    once, batch = POLA().fit(pairs), POLA(epsilon=EPSILON, max_passes=200).fit(pairs)
+    once, batch = POLA(average="last").fit(pairs), POLA(epsilon=EPSILON, max_passes=200).fit(pairs)
     directions = {
         "PCA, leading direction": PCA(1, svd_solver="full").fit(X).components_[0],
         "POLA, one pass": once.metric_.components[0],
@@ -81,10 +81,11 @@ def zeros_and_eights(path: Path, problem: tuple[Labeled, Labeled]) -> list[dict[
     rows = np.random.RandomState(SEED).permutation(len(y))
     chosen, rest = rows[:100], rows[100:]
     others = Pairs.from_labels(X[rest], y[rest], 1000, strategy="random", random_state=SEED)
+    last = POLA(average="last")
     shown = {
         "PCA": PCA(2, svd_solver="full").fit_transform(X[chosen]),
-        "POLA, all pairs of these": plane(POLA().fit(all_pairs(X, y, chosen)), X[chosen]),
-        "POLA, 1 000 pairs of others": plane(POLA().fit(others), X[chosen]),
+        "POLA, all pairs of these": plane(last.fit(all_pairs(X, y, chosen)), X[chosen]),
+        "POLA, 1 000 pairs of others": plane(last.fit(others), X[chosen]),
     }
     draw_planes(path, shown, y[chosen])
     images = ("learned from", "learned from", "fresh")

@@ -10,15 +10,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from experiments._papers_pairs import PapersGCosLA, PapersITML, PapersMMC, PapersSNN
 from experiments._thesis_data import SETS
 from samewise._typing import Array, Indices
 from samewise.decide import KNNClassifier
 from samewise.forms import Form, NormalizedBilinear
-from samewise.learners.batch.itml import ITML
 from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.mcml import MCML
-from samewise.learners.batch.mmc import MMC
-from samewise.learners.batch.snn import SNN
 from samewise.learners.closed.classical import Covariance
 from samewise.learners.closed.igml import IGML, KIGML
 from samewise.learners.closed.rca import KRCA
@@ -59,7 +57,7 @@ class OnceSiLA(Once, SiLA):
     """SiLA, for both rules."""
 
 
-class OnceGCosLA(Once, GCosLA):
+class OnceGCosLA(Once, PapersGCosLA):
     """gCosLA, for both rules."""
 
 
@@ -81,7 +79,8 @@ class FewGCosLA(OnceGCosLA):
         there = right >= 0
         left = np.broadcast_to(drawn[:, None], right.shape)[there]
         right = right[there]
-        return super().fit(Pairs(X, left, right, np.where(y[left] == y[right], 1, -1)), None)
+        pairs = Pairs(X, left, right, np.where(y[left] == y[right], 1, -1))
+        return GCosLA.fit(self, pairs)
 
 
 class OnceRelief(Once, Relief):
@@ -128,9 +127,9 @@ def similarities(name: str, X: Array) -> dict[str, tuple[Any, Grid]]:
     if d >= WIDE:
         structures, steps, impostors = {}, {"n_passes": [2]}, 100
     relief = {"form": "similarity"}
-    cosine = OnceGCosLA(GAMMA, n_pairs=5000 if this.large else None, shuffle=True)
+    cosine = OnceGCosLA(GAMMA, None, n_pairs=5000 if this.large else None, shuffle=True)
     if this.largest:
-        cosine = FewGCosLA(GAMMA, shuffle=True)
+        cosine = FewGCosLA(GAMMA, None, shuffle=True)
     return {
         "Euclidean": (None, K),
         "cosine": (NormalizedBilinear(np.eye(d, dtype=X.dtype)), K),
@@ -155,14 +154,14 @@ def distances(name: str, X: Array) -> dict[str, tuple[Any, Grid]]:
     smoothing: Grid = {"smoothing": [0.01, 1.0, 100.0]}
     return {
         "Mahalanobis": (Covariance(), RULE_K),
-        "Xing": (MMC(), RULE_K | {"structure": ["full", "diagonal"]}),
+        "Xing": (PapersMMC(shrinkage=0.0), RULE_K | {"structure": ["full", "diagonal"]}),
         "LMNN": (LMNN(3), RULE_K),
-        "ITML": (ITML(), RULE_K | {"gamma": [0.01, 0.1, 1.0, 10.0]}),
+        "ITML": (PapersITML(), RULE_K | {"gamma": [0.01, 0.1, 1.0, 10.0]}),
         "MCML": (MCML(), RULE_K),
         "KRCA": (KRCA(**few), RULE_K | widths),
         "IGML": (IGML(), RULE_K | smoothing),
         "KIGML": (KIGML(**few), RULE_K | widths | smoothing),
-        "SNN": (SNN(), RULE_K | {"alpha": [1e-4, 1e-2]}),
+        "SNN": (PapersSNN(), RULE_K | {"alpha": [1e-4, 1e-2]}),
         "SVM": (SVC(max_iter=10**6), {"kernel": ["linear", "rbf"], "C": [0.1, 1.0, 10.0, 100.0]}),
     }
 

@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from experiments._common import write_csv
+from experiments._papers_pairs import PapersGCosLA
 from experiments._thesis_data import examples
 from experiments._thesis_learners import GAMMA
 from experiments._thesis_looks import calmly
@@ -34,7 +35,6 @@ from samewise._typing import Array, Indices
 from samewise.decide import vote
 from samewise.forms import Form, NormalizedBilinear
 from samewise.learners.neighbors.sila import SiLA
-from samewise.learners.online.gcosla import GCosLA
 from samewise.scores import s_test
 from samewise.search import Index
 
@@ -85,7 +85,7 @@ def learned(method: str, X: Array, y: Indices) -> Form:
     """The similarity of these examples."""
     if method == "SiLA":
         return SiLA(K).fit(X, y).metric_
-    return GCosLA(GAMMA, shuffle=True, random_state=0).fit(X, y).metric_
+    return PapersGCosLA(GAMMA, None, shuffle=True, random_state=0).fit(X, y).metric_
 
 
 def nearest(form: Form, X: Array, y: Indices, Q: Array) -> Indices:

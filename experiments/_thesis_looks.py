@@ -122,7 +122,7 @@ def _gcosla(X: Array, y: Indices) -> Iterator[GCosLA]:
     random = np.random.RandomState(0)
     passes = [random.permutation(len(pairs)) for _ in range(MOST_PASSES)]
     order = np.concatenate(passes)
-    learner, start, stop = GCosLA(GAMMA), 0, FIRST_PAIRS
+    learner, start, stop = GCosLA(GAMMA, None), 0, FIRST_PAIRS
     while start < len(order):
         yield learner.partial_fit(pairs[order[start:stop]])
         start, stop = stop, 2 * stop

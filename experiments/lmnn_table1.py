@@ -62,7 +62,8 @@ from experiments._common import threads
 from experiments._lmnn_data import SETS, Split, weighted
 from experiments._lmnn_paper import TABLE
 from experiments._lmnn_records import Records, Result
-from samewise import MMC, NCA, RCA, KNNClassifier
+from experiments._papers_pairs import PapersMMC
+from samewise import NCA, RCA, KNNClassifier
 from samewise._typing import Array, Indices
 from samewise.exceptions import SamewiseWarning
 from samewise.learners.batch.lmnn import LMNN, MultiMetricLMNN
@@ -264,7 +265,8 @@ def other_metrics(row: str) -> Callable[[str, int, Split], Result]:
 
     def part(name: str, i: int, split: Split) -> Result:
         watch = Stopwatch()
-        learner = {"RCA": RCA(), "MCC": MMC(random_state=i), "NCA": NCA()}[row]
+        mmc = PapersMMC(shrinkage=0.0, random_state=i)
+        learner = {"RCA": RCA(), "MCC": mmc, "NCA": NCA()}[row]
         with watch(row):
             learner.fit(*split.train)
         return Result({row: error(learner, split.train, split.test)}, watch.seconds)

@@ -139,7 +139,7 @@ def supervision(name: str, train: tuple[Array, Array], i: int) -> tuple[Pairs, P
 def learner(method: str, C: float = 1.0) -> PassiveAggressive:
     """The learner that the paper calls `method`."""
     psd = "each" if method.endswith("+") else "end"
-    return PassiveAggressive(_RULES[method[:-1]], C, psd=psd)
+    return PassiveAggressive(_RULES[method[:-1]], C, psd=psd, average="last")
 
 
 def learn(

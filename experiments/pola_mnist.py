@@ -117,7 +117,8 @@ def try_scale(problem: Problem, scale: str) -> dict[str, Array]:
     """Leave-one-out and test errors for k = 1, 2, 3 of POLA and of the Euclidean distance."""
     train, test = scaled(problem, scale)
     errors = {}
-    for name, form in (("pola", POLA().fit(draw(train)).metric_), ("euclidean", None)):
+    pola = POLA(average="last").fit(draw(train)).metric_
+    for name, form in (("pola", pola), ("euclidean", None)):
         errors[f"{name}_leave_one_out"] = 1 - neighbor_accuracies(form, *train, max(NEIGHBORS))
         errors[f"{name}_test"] = neighbor_errors(form, train, test, max(NEIGHBORS))
     return errors
@@ -140,7 +141,7 @@ def metrics(train: Labeled) -> dict[str, Form | None]:
     P = principal_directions(X, 100)
     Q = P[:40]
     ends, which = similar(pairs)
-    pola = POLA().fit(pairs).metric_
+    pola = POLA(average="last").fit(pairs).metric_
     return {
         "euclidean": None,
         "pola": pola,
@@ -159,7 +160,7 @@ def metrics(train: Labeled) -> dict[str, Form | None]:
 
 def several_passes(pairs: Pairs) -> dict[str, Form]:
     """Three passes over the pairs, whole and its leading direction."""
-    form = POLA(n_passes=3).fit(pairs).metric_
+    form = POLA(n_passes=3, average="last").fit(pairs).metric_
     return {"pola_3_passes": form, "pola_3_passes_leading": form.reduce(1)}
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from samewise import POLA, KernelMahalanobis, KernelPOLA, Mahalanobis, Pairs, PassiveAggressive
+from samewise.supervision.purposes import sampled_pairs
 from tests.pairwise import pairwise
 
 LINEAR = {
@@ -243,17 +244,29 @@ def test_integers_and_lists_are_examples(make):
     np.testing.assert_array_equal(one.metric_.matrix, other.metric_.matrix)
 
 
-@pytest.mark.parametrize("strategy", ["balanced", "random", "nearest"])
-def test_labels_are_the_pairs_drawn_from_them(make, labeled, strategy):
-    learner = make(n_pairs=90, strategy=strategy, random_state=4)
-    if strategy == "nearest" and isinstance(learner, KernelPOLA):
+@pytest.mark.parametrize("purpose", ["neighbors", "verification"])
+def test_labels_are_the_pairs_sampled_from_them(make, labeled, purpose):
+    learner = make(n_pairs=90, purpose=purpose, random_state=4)
+    if purpose == "neighbors" and isinstance(learner, KernelPOLA):
         pytest.skip("near under a kernel is not what near in the input is")
     learner.fit(*labeled)
-    expected = make().fit(
-        Pairs.from_labels(*labeled, 90, strategy=strategy, merge_duplicates=True, random_state=4)
-    )
+    how = {"purpose": purpose, "n_neighbors": learner.n_neighbors, "n_pairs": 90}
+    learned, held_out = sampled_pairs(*labeled, **how, random_state=4)
+    expected = make().fit(learned)
     np.testing.assert_array_equal(learner.metric_.matrix, expected.metric_.matrix)
-    assert learner.threshold_ == expected.threshold_
+    assert learner.threshold_ == expected._calibrated(held_out)
+
+
+def test_a_portion_with_labels_calibrates_and_one_of_pairs_does_not(make, labeled, pairs):
+    learner = make(n_pairs=90, random_state=4).partial_fit(*labeled)
+    assert learner.threshold_ == make(n_pairs=90, random_state=4).fit(*labeled).threshold_
+    calibrated = learner.threshold_
+    own = learner._solution()[1]
+    assert calibrated != own
+    learner.partial_fit(pairs[:1])
+    assert learner.threshold_ == learner._solution()[1]
+    learner.partial_fit(*labeled)
+    assert learner.threshold_ != learner._solution()[1]
 
 
 def test_the_same_seed_gives_the_same_metric(make, labeled):
@@ -262,18 +275,19 @@ def test_the_same_seed_gives_the_same_metric(make, labeled):
     assert one.loss_ == same.loss_ != other.loss_
 
 
-@pytest.mark.parametrize("strategy", ["balanced", "random"])
-def test_neither_order_nor_repetition_of_examples_matters(make, labeled, strategy):
+@pytest.mark.parametrize("purpose", ["neighbors", "verification"])
+def test_neither_order_nor_repetition_of_examples_matters(make, labeled, purpose):
     X, y = labeled
     rng = np.random.RandomState(0)
     weights = rng.randint(0, 4, len(y))
     again = rng.permutation(np.repeat(np.arange(len(y)), weights))
-    weighted = make(strategy=strategy, random_state=3).fit(X, y, sample_weight=weights)
-    repeated = make(strategy=strategy, random_state=3).fit(X[again], y[again])
+    weighted = make(purpose=purpose, random_state=3).fit(X, y, sample_weight=weights)
+    repeated = make(purpose=purpose, random_state=3).fit(X[again], y[again])
     assert weighted.n_updates_ == repeated.n_updates_ > 0
     np.testing.assert_allclose(
         weighted.metric_.closeness(X), repeated.metric_.closeness(X), rtol=1e-9, atol=1e-9
     )
+    np.testing.assert_allclose(weighted.threshold_, repeated.threshold_, rtol=1e-9)
 
 
 # Going on

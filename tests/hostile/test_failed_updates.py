@@ -35,7 +35,7 @@ CASES = {
     "KernelPOLA poly": lambda: KernelPOLA("poly"),
     "LEGO": LEGO,
     "GCosLA": GCosLA,
-    "GCosLA thesis": lambda: GCosLA(update="thesis"),
+    "GCosLA thesis": lambda: GCosLA(step_margin=None, update="thesis"),
     "OASIS": OASIS,
     "OASIS suffix": lambda: OASIS(average=("suffix", 3), psd=5),
     "OASIS rank": lambda: OASIS(rank=3),
@@ -185,7 +185,7 @@ def test_a_step_that_leaves_the_range_is_taken_back(tmp_path):
     # Steps as the thesis prints them grow with every pair of so different sizes.
     X = ROWS.copy()
     X[N // 2 :] *= 1e-60
-    learner = GCosLA(update="thesis").fit(PAIRS)
+    learner = GCosLA(step_margin=None, update="thesis").fit(PAIRS)
     for given in (stream(learner, X), stream(learner, X)[:100]):
         refuse(learner, given, tmp_path, "left the range of float64")
 

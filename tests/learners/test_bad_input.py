@@ -253,7 +253,7 @@ def test_init_that_is_no_metric(name, labeled, init, said, error):
             {"n_pairs": 0},
             "The 'n_pairs' parameter of {} must be an int in the range [1, inf) or None",
         ),
-        ({"strategy": "hard"}, "The 'strategy' parameter of {} must be a str among"),
+        ({"purpose": "hard"}, "The 'purpose' parameter of {} must be a str among"),
         ({"n_passes": 0}, "The 'n_passes' parameter of {} must be an int in the range [1, inf)"),
         (
             {"tolerance": -1},
@@ -280,7 +280,6 @@ def test_parameters_of_the_kernel(labeled):
         lambda: KernelPOLA("rbf", 0.5).fit(*labeled),
         ValueError,
     )
-    refused("'hard'", lambda: KernelPOLA(strategy="hard").fit(*labeled), ValueError)
 
 
 def test_keywords_that_the_kernel_does_not_know(labeled):

@@ -14,6 +14,7 @@ from samewise import GeneralizedCosine, Pairs, Triplets
 from samewise.decide.per_class import PerClassClassifier
 from samewise.exceptions import InvalidInputError
 from samewise.learners.online.gcosla import GCosLA
+from samewise.supervision.purposes import sampled_pairs
 from tests.reference import labels as reference
 
 MARGINS = [(0.1, None), (0.2, 0.1), (0.1, -0.3)]
@@ -54,7 +55,7 @@ def test_updates(gamma, beta, update, psd, pairs):
 )
 @pytest.mark.parametrize("psd", ["each", 5])
 def test_averages(average, psd, pairs):
-    learner = GCosLA(0.2, average=average, psd=psd).fit(pairs)
+    learner = GCosLA(0.2, None, average=average, psd=psd).fit(pairs)
     kind, number = (average, 0) if isinstance(average, str) else average
     same_run(learner, run_of(pairs, 0.2, None, psd=psd), kind, number)
 
@@ -63,7 +64,7 @@ def test_sparse_rows(sparse_pairs):
     dense, sparse = sparse_pairs
     lengths = np.linalg.norm(dense.X, axis=1)
     keep = (lengths[dense.left] > 0) & (lengths[dense.right] > 0)
-    learner = GCosLA(0.2).fit(sparse[keep])
+    learner = GCosLA(0.2, None).fit(sparse[keep])
     same_run(learner, run_of(dense[keep], 0.2, None))
     scores = learner.pair_score(sparse[keep])
     np.testing.assert_allclose(scores, learner.pair_score(dense[keep]), atol=1e-12)
@@ -79,7 +80,7 @@ def test_dimensions(d, seed):
 
 def test_float32_is_learned_in_float64(pairs):
     single = Pairs(pairs.X.astype(np.float32), pairs.left, pairs.right, pairs.y)
-    learner = GCosLA(0.2).fit(single)
+    learner = GCosLA(0.2, None).fit(single)
     run = run_of(single, 0.2, None, X=single.X.astype(np.float64))
     assert learner.n_updates_ == len(run.rounds)
     assert learner.metric_.matrix.dtype == np.float32
@@ -90,38 +91,41 @@ def test_float32_is_learned_in_float64(pairs):
 def test_pairs_of_weight_zero_are_passed_over(pairs):
     keep = np.arange(len(pairs)) % 3 > 0
     weighted = Pairs(pairs.X, pairs.left, pairs.right, pairs.y, keep * 2.0)
-    one, other = GCosLA(0.2, average="last").fit(weighted), GCosLA(0.2, average="last")
+    one, other = GCosLA(0.2, None, average="last").fit(weighted), GCosLA(0.2, None, average="last")
     other.fit(pairs[keep])
     np.testing.assert_allclose(one.metric_.matrix, other.metric_.matrix, atol=1e-9)
 
 
 def test_from_labels_pairs_are_the_nearest(labeled):
     X, y = labeled
-    learner = GCosLA(average="last").fit(X, y)
+    learner = GCosLA(average="last", random_state=0).fit(X, y)
     form = GeneralizedCosine(np.eye(5))
-    nearest = Pairs.from_labels(X, y, strategy="nearest", form=form, merge_duplicates=True)
-    assert learner.n_seen_ == len(nearest) == 600
-    assert learner.metric_ == GCosLA(average="last").fit(nearest).metric_
+    how = {"purpose": "neighbors", "n_neighbors": 5, "n_pairs": None, "random_state": 0}
+    nearest, held_out = sampled_pairs(X, y, form=form, **how)
+    assert learner.n_seen_ == len(nearest)
+    expected = GCosLA(average="last").fit(nearest)
+    assert learner.metric_ == expected.metric_
+    assert learner.threshold_ == expected._calibrated(held_out)
 
 
 # Streams
 
 
 def test_portions_equal_one_fit(pairs):
-    whole = GCosLA(0.2).fit(pairs)
-    parts = GCosLA(0.2)
+    whole = GCosLA(0.2, None).fit(pairs)
+    parts = GCosLA(0.2, None)
     for part in (pairs[:7], pairs[7:150], pairs[150:]):
         parts.partial_fit(part)
     np.testing.assert_allclose(parts.metric_.matrix, whole.metric_.matrix, atol=1e-9)
     assert parts.n_updates_ == whole.n_updates_
     assert parts.threshold_ == pytest.approx(whole.threshold_)
-    again = GCosLA(0.2).partial_fit(iter([pairs[:200], pairs[200:]]))
+    again = GCosLA(0.2, None).partial_fit(iter([pairs[:200], pairs[200:]]))
     assert again.n_updates_ == whole.n_updates_
 
 
 def test_what_is_handed_out(pairs, labeled):
     X, y = labeled
-    learner = GCosLA(0.2, n_passes=5).fit(pairs)
+    learner = GCosLA(0.2, None, n_passes=5).fit(pairs)
     form, b = learner.metric_, learner.threshold_
     assert isinstance(form, GeneralizedCosine) and -0.8 <= b <= 0.8
     assert learner.closeness_threshold_ == b
@@ -139,13 +143,13 @@ def test_what_is_handed_out(pairs, labeled):
 
 def test_one_similarity_for_each_class(labeled):
     X, y = labeled
-    for c, form in enumerate(PerClassClassifier(GCosLA()).fit(X, y).metrics_):
-        assert form == GCosLA().fit(X, y == c).metric_
+    for c, form in enumerate(PerClassClassifier(GCosLA(random_state=0)).fit(X, y).metrics_):
+        assert form == GCosLA(random_state=0).fit(X, y == c).metric_
 
 
 def test_saved_and_loaded_it_goes_on(pairs, tmp_path):
     for psd in ("each", 5):
-        learner = GCosLA(0.2, psd=psd, average=("suffix", 5)).partial_fit(pairs[:150])
+        learner = GCosLA(0.2, None, psd=psd, average=("suffix", 5)).partial_fit(pairs[:150])
         learner.save(tmp_path / "file")
         again = samewise.load(tmp_path / "file")
         assert again.partial_fit(pairs[150:]).metric_ == learner.partial_fit(pairs[150:]).metric_
@@ -168,8 +172,8 @@ def test_nothing_is_learned_from_pairs_with_a_zero_vector(method, kind, pairs):
     zero = np.isin(pairs.left, [4, 9]) | np.isin(pairs.right, [4, 9])
     assert 0 < zero.sum() < len(pairs)
     given = Pairs(kind(X), pairs.left, pairs.right, pairs.y)
-    learner = getattr(GCosLA(0.2, average="last"), method)(given)
-    other = getattr(GCosLA(0.2, average="last"), method)(given[~zero])
+    learner = getattr(GCosLA(0.2, None, average="last"), method)(given)
+    other = getattr(GCosLA(0.2, None, average="last"), method)(given[~zero])
     np.testing.assert_allclose(learner.metric_.matrix, other.metric_.matrix, atol=1e-9)
     assert learner.threshold_ == pytest.approx(other.threshold_)
     assert learner.n_updates_ == other.n_updates_

@@ -18,6 +18,7 @@ from samewise.exceptions import DegenerateInputError, InvalidInputError, Samewis
 from samewise.kernels import logdet_loop as logdet
 from samewise.learners.batch.itml import ITML
 from samewise.learners.online.lego import LEGO
+from samewise.supervision.purposes import sampled_pairs
 from tests.reference import peers as reference
 
 
@@ -133,7 +134,14 @@ def test_a_covariance_prior_is_its_inverse_and_scale_does_not_matter(labeled):
 
 def test_labels_pairs_arrays_and_sparse_rows_are_one(labeled):
     X, y = labeled
-    drawn = Pairs.from_labels(X, y, 180, random_state=3)
+    how = {
+        "purpose": "neighbors",
+        "n_neighbors": 10,
+        "merge_duplicates": False,
+        "n_pairs": 10_000,
+        "random_state": 3,
+    }
+    drawn, held_out = sampled_pairs(X, y, **how)
     wanted = ITML().fit(drawn).metric_.matrix
     as_array = np.stack([X[drawn.left], X[drawn.right]], axis=1)
     bounds = ITML().fit(drawn).bounds_
@@ -143,6 +151,10 @@ def test_labels_pairs_arrays_and_sparse_rows_are_one(labeled):
         ITML(bounds=bounds).fit(as_array, drawn.y),
     ):
         np.testing.assert_allclose(learner.metric_.matrix, wanted, rtol=1e-8, atol=1e-10)
+    learner = ITML(random_state=3).fit(X, y)
+    assert learner.threshold_ == learner._calibrated(held_out)
+    paper = ITML(purpose="verification", random_state=3).fit(X, y)
+    assert len(paper.duals_) < len(learner.duals_) and len(paper.duals_) <= 180
     single = ITML(random_state=3).fit(X.astype(np.float32), y)
     assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
     assert KNNClassifier(learner).fit(X, y).score(X, y) > 0.5
@@ -177,14 +189,14 @@ def test_pairs_of_weight_zero_have_no_say_in_the_bounds(few):
 
 
 def test_itml_goes_on_where_it_ended(few):
-    itml = ITML(warm_start=True, tol=1e-9, max_iter=20000).fit(few)
+    itml = ITML(1.0, warm_start=True, tol=1e-9, max_iter=20000).fit(few)
     n_iter, A = itml.n_iter_, itml.metric_.matrix
     itml.fit(few)
     assert itml.n_iter_ <= 1 < n_iter
     np.testing.assert_allclose(itml.metric_.matrix, A, rtol=1e-4)
     # What does not fit is not taken over.
     again = itml.fit(few[:30]).metric_.matrix
-    fresh = ITML(tol=1e-9, max_iter=20000).fit(few[:30])
+    fresh = ITML(1.0, tol=1e-9, max_iter=20000).fit(few[:30])
     np.testing.assert_array_equal(again, fresh.metric_.matrix)
     itml.duals_ = np.full(30, 1e9)
     np.testing.assert_array_equal(itml.fit(few[:30]).metric_.matrix, again)

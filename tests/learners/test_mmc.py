@@ -18,12 +18,13 @@ from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.learners.batch.mmc import MMC, Stretch, Weights, _sides
 from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.factored_convex import solve
+from samewise.supervision.purposes import sampled_pairs
 from tests.reference import peers as reference
 
 STRUCTURES = ["full", "diagonal"]
 
 
-@parametrize_with_checks([MMC(), MMC("diagonal")])
+@parametrize_with_checks([MMC(shrinkage=0.0), MMC("diagonal", shrinkage=0.0)])
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -48,7 +49,7 @@ def few(request, labeled):
 def test_full_is_at_least_as_good_as_the_published_method(few):
     S, D = sides(few)
     A, reached = reference.mmc_full(S, D, n_iter=50)
-    mmc = MMC(tol=1e-6).fit(few)
+    mmc = MMC(shrinkage=0.0, tol=1e-6).fit(few)
     assert mmc.converged_
     assert mmc.objective_ == pytest.approx(objective(mmc.metric_.matrix, S, D), rel=1e-8)
     assert np.einsum("ij,jk,ik->", S, mmc.metric_.matrix, S) == pytest.approx(1)
@@ -59,7 +60,7 @@ def test_full_is_at_least_as_good_as_the_published_method(few):
 def test_diagonal_is_at_least_as_good_as_the_published_method(few):
     S, D = sides(few)
     a, cost = reference.mmc_diagonal(S, D)
-    mmc = MMC("diagonal", tol=1e-8).fit(few)
+    mmc = MMC("diagonal", shrinkage=0.0, tol=1e-8).fit(few)
     assert mmc.converged_
     A = mmc.metric_.matrix
     assert np.count_nonzero(A - np.diag(np.diag(A))) == 0
@@ -73,14 +74,14 @@ def test_diagonal_is_at_least_as_good_as_the_published_method(few):
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_no_other_metric_is_better_than_the_proof_says(few, structure, seed):
     S, D = sides(few)
-    mmc = MMC(structure, tol=0.05).fit(few)
+    mmc = MMC(structure, shrinkage=0.0, tol=0.05).fit(few)
     rng = np.random.default_rng(seed)
     bound = mmc.objective_ + mmc.gap_
     for _ in range(50):
         B = rng.normal(size=(1 + rng.integers(4), S.shape[1]))
         A = B.T @ B if structure == "full" else np.diag(rng.exponential(size=S.shape[1]) ** 3)
         assert objective(A, S, D) <= bound
-    best = MMC(structure, tol=1e-7).fit(few)
+    best = MMC(structure, shrinkage=0.0, tol=1e-7).fit(few)
     assert mmc.objective_ <= best.objective_ + best.gap_ <= bound * (1 + 1e-7)
 
 
@@ -123,26 +124,53 @@ def test_a_start_that_has_lost_rank_is_left_again():
 def test_units_do_not_matter(few, structure):
     scale = np.logspace(-4, 4, few.X.shape[1])
     other = Pairs(few.X * scale, few.left, few.right, few.y)
-    one, two = (MMC(structure, tol=1e-6).fit(some).objective_ for some in (few, other))
+    one, two = (
+        MMC(structure, shrinkage=0.0, tol=1e-6).fit(some).objective_ for some in (few, other)
+    )
     assert one == pytest.approx(two, rel=1e-5)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_labels_pairs_arrays_and_sparse_rows_are_one(labeled, structure):
     X, y = labeled
-    drawn = Pairs.from_labels(X, y, 200, random_state=3)
-    wanted = MMC(structure).fit(drawn).metric_.matrix
+    how = {
+        "purpose": "neighbors",
+        "n_neighbors": 10,
+        "merge_duplicates": False,
+        "n_pairs": 200,
+        "random_state": 3,
+    }
+    drawn, held_out = sampled_pairs(X, y, **how)
+    wanted = MMC(structure, shrinkage=0.0).fit(drawn).metric_.matrix
     for learner in (
-        MMC(structure, n_pairs=200, random_state=3).fit(X, y),
-        MMC(structure, n_pairs=200, random_state=3).fit(sp.csr_array(X), y),
-        MMC(structure).fit(np.stack([X[drawn.left], X[drawn.right]], axis=1), drawn.y),
+        MMC(structure, shrinkage=0.0, n_pairs=200, random_state=3).fit(X, y),
+        MMC(structure, shrinkage=0.0, n_pairs=200, random_state=3).fit(sp.csr_array(X), y),
+        MMC(structure, shrinkage=0.0).fit(
+            np.stack([X[drawn.left], X[drawn.right]], axis=1), drawn.y
+        ),
     ):
         np.testing.assert_allclose(
             learner.metric_.matrix, wanted, rtol=1e-8, atol=1e-9 * np.abs(wanted).max()
         )
-    single = MMC(structure, random_state=3).fit(X.astype(np.float32), y)
+    learner = MMC(structure, shrinkage=0.0, n_pairs=200, random_state=3).fit(X, y)
+    assert learner.threshold_ == learner._calibrated(held_out)
+    single = MMC(structure, shrinkage=0.0, random_state=3).fit(X.astype(np.float32), y)
     assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
     assert KNNClassifier(learner).fit(X, y).score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_shrinkage_mixes_the_result_with_the_identity(few, structure):
+    plain = MMC(structure, shrinkage=0.0).fit(few)
+    mixed, only = (MMC(structure, shrinkage=s).fit(few) for s in (0.4, 1.0))
+    A, d = plain.metric_.matrix, few.X.shape[1]
+    wanted = 0.6 * A / np.trace(A) + 0.4 * np.eye(d) / d
+    V = few.differences()[few.y > 0]
+    np.testing.assert_allclose(
+        mixed.metric_.matrix, wanted / np.vdot(wanted, V.T @ V), rtol=1e-6, atol=1e-12
+    )
+    np.testing.assert_allclose(only.metric_.matrix, np.eye(d) / np.sum(V * V), atol=1e-12)
+    assert mixed.objective_ == plain.objective_ > 0
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
@@ -152,7 +180,9 @@ def test_a_weight_is_so_many_pairs(labeled, structure):
     weights = np.random.default_rng(0).integers(0, 3, 100)
     rows = np.repeat(np.arange(100), weights)
     weighted = Pairs(X, pairs.left, pairs.right, pairs.y, weights)
-    one, two = (MMC(structure, tol=1e-7).fit(some) for some in (weighted, pairs[rows]))
+    one, two = (
+        MMC(structure, shrinkage=0.0, tol=1e-7).fit(some) for some in (weighted, pairs[rows])
+    )
     assert one.objective_ == pytest.approx(two.objective_, rel=1e-6)
     np.testing.assert_allclose(
         one.metric_.matrix, two.metric_.matrix, atol=1e-3 * np.abs(two.metric_.matrix).max()
@@ -161,13 +191,13 @@ def test_a_weight_is_so_many_pairs(labeled, structure):
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_it_goes_on_where_it_ended(few, structure):
-    mmc = MMC(structure, tol=1e-5, warm_start=True).fit(few)
+    mmc = MMC(structure, shrinkage=0.0, tol=1e-5, warm_start=True).fit(few)
     n_iter, reached = mmc.n_iter_, mmc.objective_
     mmc.fit(few)
     assert mmc.n_iter_ <= n_iter
     assert mmc.objective_ == pytest.approx(reached, rel=2e-5)
     # From another optimum too.
-    other = MMC(structure, tol=1e-5, warm_start=True).fit(few[::2]).fit(few)
+    other = MMC(structure, shrinkage=0.0, tol=1e-5, warm_start=True).fit(few[::2]).fit(few)
     assert other.objective_ == pytest.approx(reached, rel=2e-5)
 
 
@@ -177,7 +207,7 @@ def test_ctrl_c_keeps_what_was_learned(few, structure):
         if info["iteration"] == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-    mmc = MMC(structure, tol=0, callback=interrupt)
+    mmc = MMC(structure, shrinkage=0.0, tol=0, callback=interrupt)
     with pytest.raises(KeyboardInterrupt, match="MMC was interrupted"):
         mmc.fit(few)
     assert mmc.n_iter_ == 2
@@ -186,7 +216,7 @@ def test_ctrl_c_keeps_what_was_learned(few, structure):
 
 def test_it_says_how_it_goes_and_that_it_did_not_end(few, capsys):
     with pytest.warns(ConvergenceWarning, match="MMC has not converged to tol=0 in 2 iter") as said:
-        MMC(tol=0, max_iter=2, verbose=True).fit(few)
+        MMC(shrinkage=0.0, tol=0, max_iter=2, verbose=True).fit(few)
     assert said[0].filename == __file__
     assert re.search(r"MMC: iteration 2, objective \S+, gap \S+, \d+ s", capsys.readouterr().err)
 
@@ -196,13 +226,13 @@ def test_what_similar_pairs_do_not_differ_in_gets_a_ridge(labeled, structure):
     X, y = labeled
     alike = np.column_stack([X, y])
     with pytest.warns(SamewiseWarning, match=r"singular.*give more") as said:
-        mmc = MMC(structure, random_state=0).fit(alike, y)
+        mmc = MMC(structure, shrinkage=0.0, random_state=0).fit(alike, y)
     assert said[0].filename == __file__
     D = np.diag(mmc.metric_.matrix) * alike.var(axis=0)
     assert D[5] == D.max()
     # What nobody differs in is left out without a word.
     constant = np.column_stack([X, np.ones(60)])
-    mmc = MMC(structure, random_state=0).fit(constant, y)
+    mmc = MMC(structure, shrinkage=0.0, random_state=0).fit(constant, y)
     np.testing.assert_allclose(mmc.metric_.matrix[5], 0, atol=1e-12)
 
 
@@ -210,12 +240,12 @@ def test_more_features_than_pairs(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(12, 40)), np.arange(12) % 2
     with pytest.warns(SamewiseWarning, match="singular"):
-        mmc = MMC(random_state=0).fit(X, y)
+        mmc = MMC(shrinkage=0.0, random_state=0).fit(X, y)
     assert np.isfinite(mmc.components_).all()
 
 
 def test_bad_input_is_refused_and_changes_nothing(few, labeled):
-    mmc = MMC().fit(few)
+    mmc = MMC(shrinkage=0.0).fit(few)
     before = vars(mmc).copy()
     with pytest.raises(InvalidInputError, match="Got no dissimilar pair"):
         mmc.fit(few[few.y > 0])

@@ -137,10 +137,10 @@ def cases():
     add(KernelPOLA("precomputed"), "kernel matrix")
 
     for psd, average in itertools.product(["each", "end", 6], AVERAGES):
-        add(GCosLA(0.2, psd=psd, average=average), "dense")
+        add(GCosLA(0.2, None, psd=psd, average=average), "dense")
     for stream in ("float32", "sparse, no zero rows", "wide"):
         add(GCosLA(0.3, 0.1, average=("suffix", 4), random_state=2), stream)
-        add(GCosLA(0.1, update="thesis"), stream)
+        add(GCosLA(0.1, None, update="thesis"), stream)
     for stream in ("dense", "float32", "sparse", "wide"):
         add(LEGO(0.1), stream)
 

@@ -19,6 +19,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import NeuralSimilarity
 from samewise.learners.batch import snn as module
 from samewise.learners.batch.snn import SNN, FeatureScale, NetworkLoss, parts
+from samewise.supervision.purposes import sampled_pairs
 from tests.reference import snn as reference
 
 
@@ -151,7 +152,7 @@ def test_it_learns_what_no_linear_map_can(seed):
     y = np.arange(200) % 2
     X = rng.normal(size=(200, 2))
     X *= ((1 + 2 * y) / np.linalg.norm(X, axis=1))[:, None]
-    snn = SNN(random_state=seed, max_iter=100, tol=1e-4, callback=lambda info: info["loss"] < 0.02)
+    snn = SNN(random_state=seed, max_iter=300, tol=1e-4, callback=lambda info: info["loss"] < 0.02)
     snn.fit(X[:100], y[:100])
     form = snn.metric_
     accuracy = KNNClassifier(form, n_neighbors=3).fit(X[:100], y[:100]).score(X[100:], y[100:])
@@ -190,7 +191,8 @@ def test_labels_are_the_pairs_drawn_from_them_and_seeds_are_kept(labeled):
     assert one.metric_ == same.metric_ != other.metric_
     np.testing.assert_array_equal(one.history_["loss"], same.history_["loss"])
     random = np.random.RandomState(1)
-    drawn = Pairs.from_labels(*labeled, 50, random_state=random)
+    how = {"purpose": "verification", "n_neighbors": 10, "merge_duplicates": False, "n_pairs": 50}
+    drawn = sampled_pairs(*labeled, **how, random_state=random).learned
     assert SNN(2, max_iter=5, tol=1, random_state=random).fit(drawn).metric_ == one.metric_
 
 

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from samewise.engine.mover import PATHS
 from samewise.exceptions import InvalidInputError
 from samewise.kernels import normalizers
+from samewise.supervision.purposes import STRATEGIES
 
 COUNT = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -33,6 +34,7 @@ SHARED: dict[str, list[Any]] = {
     "path": [StrOptions(set(PATHS))],
     "patience": [COUNT],
     "psd": [StrOptions({"each", "end"}), Interval(Integral, 2, None, closed="left")],
+    "purpose": [StrOptions(set(STRATEGIES))],
     "push_weight": [FRACTION],
     "random_state": ["random_state"],
     "rank": [COUNT, None],
@@ -41,7 +43,6 @@ SHARED: dict[str, list[Any]] = {
     "shuffle": ["boolean"],
     "smoothing": [POSITIVE],
     "solver": [StrOptions({"L", "M"})],
-    "strategy": [StrOptions({"balanced", "random", "nearest"})],
     "structure": [StrOptions({"full", "diagonal"})],
     "targets": ["array-like", None],
     "tol": [NOT_NEGATIVE],

@@ -203,6 +203,11 @@ class Learner(Storable, BaseEstimator, storable=False):
             learner._restore_learned(saved.part("learned"))
         return learner
 
+    @classmethod
+    def _former_parameters(cls, saved: Saved) -> dict[str, Any]:
+        """Parameters that a file of a former version lacks; takes what it has in their place."""
+        return {}
+
     def _learned_state(self) -> State:
         """What was learned, beyond the parameters."""
         state = State()

@@ -49,8 +49,10 @@ def parameters_state(learner: Any) -> State:
 
 def restored_parameters(cls: Any, saved: Saved, random: Any) -> dict[str, Any]:
     """The parameters of a learner of class `cls` that uses the random numbers `random`."""
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = cls._former_parameters(saved)
     for name in cls._get_param_names():
+        if name in parameters:
+            continue
         if not saved.is_a(dict, name) or name == "kernel_params":
             value = saved.value(name)
             # JSON knows no tuples; averages and bounds are written as such.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import signal
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from samewise._typing import Matrix
+from samewise.catalog import BY_COMMAND
+from samewise.exceptions import SamewiseWarning
 from samewise.model import standardized
 from samewise.protocols.row_splits import held_rows
 from samewise.protocols.scaling import standardization
@@ -156,6 +159,10 @@ def compare(
     parts = rows[~held], y[~held], rows[held], y[held]
     lines: list[Compared] = []
     interrupted = False
+    for name in learners:
+        if name in BY_COMMAND and BY_COMMAND[name].record:
+            why = f"{name} is kept for the record: {BY_COMMAND[name].record}"
+            warnings.warn(why, SamewiseWarning, stacklevel=2)
     each = compare_each(
         learners, *parts, params=params, n_neighbors=n_neighbors, random_state=random_state
     )

@@ -13,8 +13,8 @@ from samewise.decide.rules import vote
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.search import Index
-from samewise.supervision import Pairs
 from samewise.supervision.gate import is_labeled
+from samewise.supervision.purposes import sampled_pairs
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,9 @@ def tune_C(
             )
         labeled = (X, y) if labeled is None else labeled
         # One draw of pairs for all values of C, so that they are compared on the same stream.
-        how = {"strategy": learner.strategy, "random_state": learner.random_state}
-        X, y = Pairs.from_labels(X, y, learner.n_pairs, merge_duplicates=True, **how), None
+        names = ("purpose", "n_neighbors", "n_pairs", "random_state")
+        how = {name: getattr(learner, name) for name in names}
+        X, y = sampled_pairs(X, y, **how).learned, None
     if criterion == "accuracy" and labeled is None:
         raise InvalidInputError(
             "criterion='accuracy' needs labeled examples to find neighbors among. Got pairs only; "

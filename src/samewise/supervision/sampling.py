@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from samewise._typing import Indices, Matrix
+from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.forms import Form, Mahalanobis
+from samewise.forms import Mahalanobis
 from samewise.kernels.neighbors import top_k
 from samewise.kernels.sparse_structure import sound_rows
 from samewise.supervision.supervision_checks import check_one_kind, checked_weights
@@ -22,6 +23,13 @@ from samewise.supervision.supervision_checks import check_one_kind, checked_weig
 PER_EXAMPLE, AT_MOST = 20, 100_000
 """Pairs or triplets sampled by default: for each example, and in all. Enough to learn from, without
 an hour of learning where there are many examples of many features."""
+
+
+class Nearness(Protocol):
+    """What near means: a form, or what else compares all rows with all rows in blocks."""
+
+    def blocks(self, X: Matrix, Y: Matrix) -> Iterator[tuple[slice, Array]]:
+        """Rows of X, and their closeness to all rows of Y."""
 
 
 def coded(
@@ -176,7 +184,7 @@ def draw_pairs(
     n_pairs: int | None,
     strategy: str,
     n_neighbors: int,
-    form: Form | None,
+    form: Nearness | None,
     random_state: Any,
 ) -> tuple[Indices, Indices]:
     """Row numbers of distinct pairs, in random order ("nearest": in the order of the examples)."""
@@ -252,16 +260,16 @@ def _split(
 
 
 def nearest_pairs(
-    X: Matrix, codes: NDArray[np.intp], n_neighbors: int, form: Form | None
+    X: Matrix, codes: NDArray[np.intp], n_neighbors: int, form: Nearness | None
 ) -> tuple[Indices, Indices]:
     """For each example its nearest of the same class and its nearest of the others.
 
     A class with `n_neighbors` or fewer members gives the pairs it has.
     """
     _check_count(n_neighbors, "n_neighbors")
-    form = Mahalanobis.identity(X.shape[1]) if form is None else form
+    near: Nearness = Mahalanobis.identity(X.shape[1]) if form is None else form
     found = []
-    for rows, closeness in form.blocks(X, X):
+    for rows, closeness in near.blocks(X, X):
         here = np.arange(X.shape[0])[rows]
         same = codes[here, None] == codes[None, :]
         for wanted in (same, ~same):

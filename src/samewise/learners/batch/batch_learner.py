@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ from samewise.forms import Mahalanobis
 from samewise.learners.attributes import RAN, Attribute, FormOf, Number
 from samewise.learners.dense_rows import check_scale, typed
 from samewise.learners.learner import Learner, MapLearner
-from samewise.learners.pair_judge import PairJudge
+from samewise.learners.pair_sampler import PairSampler
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.run_log import Callback, RunLog
 from samewise.supervision import Pairs
@@ -106,26 +105,27 @@ class BatchLearner(MapLearner, Batch, storable=False):
         self.metric_ = Mahalanobis.from_components(typed(components, dtype))
 
 
-class BatchPairLearner(PairJudge, Batch, storable=False):
-    """A form learned from all pairs at once, and a threshold chosen on them."""
+class BatchPairLearner(PairSampler, Batch, storable=False):
+    """A form learned from all pairs at once, and a threshold for it."""
 
     threshold_: float
 
     _learned: ClassVar[dict[str, Attribute]] = {"threshold_": Number(optional=True)}
 
-    def _pairs(self, X: Any, y: Any, sample: Callable[[Matrix, NDArray[Any]], Pairs]) -> Pairs:
-        """Pairs as they are given, or sampled from labeled examples."""
-        pairs = as_pairs(
-            X,
-            y,
-            None,
-            learner=type(self).__name__,
-            draw=lambda X, y, _: sample(*self._examples(X, y)),
-        )
+    def _pairs(self, X: Any, y: Any, random: np.random.RandomState) -> tuple[Pairs, Pairs]:
+        """Pairs to learn from, given or sampled, and those to choose the threshold on."""
+        held_out: Pairs | None = None
+
+        def draw(X: Any, y: Any, _: Any) -> Pairs:
+            nonlocal held_out
+            learned, held_out = self._sampled(*self._examples(X, y), random)
+            return learned
+
+        pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=draw)
         if not is_labeled(X):
             self._set_n_features(pairs.X.shape[1])
         check_scale(pairs.X)
-        return pairs
+        return pairs, pairs if held_out is None else held_out
 
     def _calibrate(self, pairs: Pairs) -> None:
         """Choose `threshold_` for what was learned."""

@@ -37,6 +37,9 @@ Vector = NDArray[np.float64]
 LEAST = 1e-150
 """Pairs whose squared distance is not larger say nothing: its square would vanish."""
 
+MOST_NEAREST = 10_000
+"""Nearest pairs sampled by default: each takes part in every cycle."""
+
 SAMPLE = 1000
 """Rows whose distances tell the bounds."""
 
@@ -59,7 +62,7 @@ class ITML(PairDistance, BatchPairLearner, BatchLearner):
 
     Parameters
     ----------
-    gamma : float, default=1.0
+    gamma : float, default=0.1
         Cost γ of slack, multiplied by the weight of a pair where pairs have weights. The larger it
         is, the more iterations it takes.
     max_iter : int, default=1000
@@ -82,9 +85,16 @@ class ITML(PairDistance, BatchPairLearner, BatchLearner):
         Bounds (u, l) on squared distances. By default the 5th and the 95th percentile of the
         squared distances vᵀA₀v between the rows that occur in the pairs (a thousand different ones,
         if there are more).
+    purpose : {"neighbors", "verification"}, default="neighbors"
+        What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
+        example its nearest of its own class and of the others, which tells what to bring near for
+        k-NN and search. "verification": random pairs, half of them similar, which tells whether
+        any two examples are the same.
+    n_neighbors : int, default=10
+        Number k of neighbors. For purpose="neighbors": near examples of each kind for each example.
     n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20c² for c classes, as in the
-        paper.
+        Number of pairs to sample from labeled examples. By default all nearest pairs and at most
+        10 000, or 20c² random ones for c classes, as in the paper.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
 
@@ -96,8 +106,9 @@ class ITML(PairDistance, BatchPairLearner, BatchLearner):
         L with A = LᵀL.
     threshold_ : float
         On squared distances: a pair is called similar when its squared distance is at most this.
-        Of all thresholds, it decides most of the pairs learned from rightly. Not there if these are
-        all similar or all dissimilar.
+        Of all thresholds, it decides most pairs rightly: of random ones that are held out, after
+        labels, and otherwise of those learned from. Not there if these are all similar or all
+        dissimilar.
     bounds_ : tuple of floats
         (u, l).
     duals_ : array of shape (n_pairs,)
@@ -160,10 +171,12 @@ class ITML(PairDistance, BatchPairLearner, BatchLearner):
         "bounds": ["array-like", None],
     }
 
-    gamma: float = 1.0
+    gamma: float = 0.1
     _: KW_ONLY
     prior: str | ArrayLike | Mahalanobis = "identity"
     bounds: tuple[float, float] | None = None
+    purpose: str = "neighbors"
+    n_neighbors: int = 10
     n_pairs: int | None = None
     max_iter: int = 1000
     random_state: Any = None
@@ -175,8 +188,7 @@ class ITML(PairDistance, BatchPairLearner, BatchLearner):
         Parameters
         ----------
         X : Pairs, array of shape (n, 2, n_features), or matrix of labeled examples
-            Pairs of examples. From labeled examples, dense or CSR, pairs are sampled first, half of
-            them similar.
+            Pairs of examples. From labeled examples, dense or CSR, pairs are sampled first.
         y : array, default=None
             ±1 with an array of pairs; class labels with examples; None with Pairs.
 
@@ -187,7 +199,7 @@ class ITML(PairDistance, BatchPairLearner, BatchLearner):
         """
         with self._log("loss", "gap") as log:
             with unchanged_if_refused(self):
-                pairs = self._pairs(X, y, self._draw)
+                pairs, judged = self._pairs(X, y, check_random_state(self.random_state))
                 inverse, A = self._prior(pairs.X)
                 self.bounds_ = chosen_bounds(self.bounds, pairs, A)
                 problem, used = self._problem(pairs, inverse)
@@ -201,18 +213,18 @@ class ITML(PairDistance, BatchPairLearner, BatchLearner):
                 duals[used] = state.duals
                 self.duals_ = duals
                 self._keep(state.components(), pairs.X.dtype)
-                self._calibrate(pairs)
+                self._calibrate(judged)
                 self.loss_, self.gap_ = state.loss, state.gap
                 self.converged_ = self._enough(state)
             self._end(log, f"; the gap is {state.gap / max(state.loss, 1e-300):.1e}·loss")
         return self
 
-    def _draw(self, X: Matrix, y: NDArray[Any]) -> Pairs:
+    def _n_pairs(self, y: NDArray[Any]) -> int | None:
+        if self.n_pairs is not None:
+            return self.n_pairs
         n = len(y)
-        wanted = self.n_pairs
-        if wanted is None:
-            wanted = min(20 * len(np.unique(y)) ** 2, n * (n - 1) // 2)
-        return Pairs.from_labels(X, y, wanted, random_state=check_random_state(self.random_state))
+        few = min(20 * len(np.unique(y)) ** 2, n * (n - 1) // 2)
+        return MOST_NEAREST if self.purpose == "neighbors" else few
 
     def _prior(self, X: Matrix) -> tuple[Vector, Vector]:
         """A₀⁻¹ and A₀."""

@@ -15,6 +15,7 @@ from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array
 from samewise.engine.online import few_threads
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved
 from samewise.kernels.pairwise import squared_norms
 from samewise.kernels.psd import factor
 from samewise.learners.attributes import Attribute, Number
@@ -58,6 +59,9 @@ class MMC(PairDistance, BatchPairLearner, BatchLearner):
     structure : {"full", "diagonal"}, default="full"
         Kind of matrix to learn; "diagonal" is one weight for each feature. It is learned by
         Newton's method.
+    shrinkage : float in [0, 1], default=0.7
+        Shrinkage s towards a multiple of the identity. A of trace 1 is replaced by (1 − s) A + s/d
+        I: without it, A has few directions and neighbors are lost, see the notes.
     max_iter : int, default=500
         Maximum number of iterations.
     tol : float, default=1e-3
@@ -70,24 +74,32 @@ class MMC(PairDistance, BatchPairLearner, BatchLearner):
     callback : callable, default=None
         Called after each iteration with a dict; if it returns a true value, learning stops. The
         dict has "iteration", the fields of `history_`, and "components", the present L.
+    purpose : {"neighbors", "verification"}, default="neighbors"
+        What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
+        example its nearest of its own class and of the others, which tells what to bring near for
+        k-NN and search. "verification": random pairs, half of them similar, which tells whether
+        any two examples are the same.
+    n_neighbors : int, default=10
+        Number k of neighbors. For purpose="neighbors": near examples of each kind for each example.
     n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20 per example, and at most
-        100 000.
+        Number of pairs to sample from labeled examples. By default all nearest pairs, or 20 random
+        ones per example, and at most 100 000.
     random_state : int, RandomState instance or None, default=None
         Seed or generator of every random choice. Pass an int for reproducible output.
 
     Attributes
     ----------
     metric_ : Mahalanobis
-        The learned distance, with `matrix` A, scaled so that Σ_S vᵀAv = 1.
+        The learned distance, with `matrix` A after shrinkage, scaled so that Σ_S vᵀAv = 1.
     components_ : array of shape (rank, n_features)
         L with A = LᵀL.
     threshold_ : float
         On squared distances: a pair is called similar when its squared distance is at most this.
-        Of all thresholds, it decides most of the pairs learned from rightly. Not there if these are
-        all similar or all dissimilar.
+        Of all thresholds, it decides most pairs rightly: of random ones that are held out, after
+        labels, and otherwise of those learned from. Not there if these are all similar or all
+        dissimilar.
     objective_ : float
-        Σ_D √(vᵀAv).
+        Σ_D √(vᵀAv) of the A found, before shrinkage.
     gap_ : float
         No A has an objective above objective_ + gap_.
     n_iter_ : int
@@ -140,6 +152,9 @@ class MMC(PairDistance, BatchPairLearner, BatchLearner):
 
     structure: str = "full"
     _: KW_ONLY
+    shrinkage: float = 0.7
+    purpose: str = "neighbors"
+    n_neighbors: int = 10
     n_pairs: int | None = None
     random_state: Any = None
 
@@ -150,8 +165,7 @@ class MMC(PairDistance, BatchPairLearner, BatchLearner):
         Parameters
         ----------
         X : Pairs, array of shape (n, 2, n_features), or matrix of labeled examples
-            Pairs of examples. From labeled examples, dense or CSR, pairs are sampled first, half of
-            them similar.
+            Pairs of examples. From labeled examples, dense or CSR, pairs are sampled first.
         y : array, default=None
             ±1 with an array of pairs; class labels with examples; None with Pairs.
 
@@ -162,10 +176,7 @@ class MMC(PairDistance, BatchPairLearner, BatchLearner):
         """
         with unchanged_if_refused(self):
             before = self._before("components_")
-            random = check_random_state(self.random_state)
-            pairs = self._pairs(
-                X, y, lambda X, y: Pairs.from_labels(X, y, self.n_pairs, random_state=random)
-            )
+            pairs, judged = self._pairs(X, y, check_random_state(self.random_state))
             if before is not None and before.shape[1] != pairs.X.shape[1]:
                 before = None
             full = self.structure == "full"
@@ -173,12 +184,27 @@ class MMC(PairDistance, BatchPairLearner, BatchLearner):
         with self._log("objective", "gap") as log, few_threads(pairs.X.shape[1]):
             found = problem.solve(before, self.max_iter, self.tol, log)
             log.say()
-            self._keep(found.components, pairs.X.dtype)
-            self._calibrate(pairs)
+            self._keep(self._shrunk(found.components, pairs), pairs.X.dtype)
+            self._calibrate(judged)
             self.objective_, self.gap_ = found.objective, found.gap
             self.converged_ = bool(found.gap <= self.tol * found.objective)
             self._end(log, f"; the gap is {found.gap / found.objective:.1e}·objective")
         return self
+
+    @classmethod
+    def _former_parameters(cls, saved: Saved) -> dict[str, Any]:
+        former = super()._former_parameters(saved)
+        return former if saved.has("shrinkage") else {**former, "shrinkage": 0.0}
+
+    def _shrunk(self, L: Array, pairs: Pairs) -> Array:
+        """L of the result: A with its part of the identity, and again Σ_S vᵀAv = 1."""
+        trace, s = float(np.vdot(L, L)), self.shrinkage
+        if not s or not trace:
+            return L
+        A = (1 - s) / trace * (L.T @ L)
+        A[np.diag_indices(len(A))] += s / len(A)
+        S, _ = _sides(pairs)
+        return factor(A / np.vdot(A, S.scatter()))[0]
 
 
 class Found(NamedTuple):

@@ -74,9 +74,16 @@ class SNN(BatchPairLearner):
         dict has "iteration", the fields of `history_`, and "metric", the present form.
     alpha : float, default=1e-4
         Weight α of the penalty.
+    purpose : {"neighbors", "verification"}, default="verification"
+        What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
+        example its nearest of its own class and of the others, which tells what to bring near for
+        k-NN and search. "verification": random pairs, half of them similar, which tells whether
+        any two examples are the same.
+    n_neighbors : int, default=10
+        Number k of neighbors. For purpose="neighbors": near examples of each kind for each example.
     n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20 per example, and at most
-        100 000.
+        Number of pairs to sample from labeled examples. By default all nearest pairs, or 20 random
+        ones per example, and at most 100 000.
     validation_fraction : float in (0, 1), default=None
         Part of the examples to hold out for early stopping. This part of the pairs is held out. Its
         mean squared error is computed every fifth iteration; learning stops after three evaluations
@@ -90,7 +97,8 @@ class SNN(BatchPairLearner):
         The learned similarity.
     threshold_ : float
         A pair is called similar when its similarity is at least this. Of all thresholds, it decides
-        most of the pairs learned from rightly.
+        most pairs rightly: of random ones that are held out, after labels, and otherwise of those
+        learned from.
     loss_ : float
         The loss of `metric_`.
     n_iter_ : int
@@ -154,6 +162,8 @@ class SNN(BatchPairLearner):
     n_hidden: int = 10
     _: KW_ONLY
     alpha: float = 1e-4
+    purpose: str = "verification"
+    n_neighbors: int = 10
     n_pairs: int | None = None
     tol: float = 1e-6
     validation_fraction: float | None = None
@@ -166,8 +176,7 @@ class SNN(BatchPairLearner):
         Parameters
         ----------
         X : Pairs, array of shape (n, 2, n_features), or matrix of labeled examples
-            Pairs of examples. From labeled examples, dense or CSR, pairs are sampled first, half of
-            them similar.
+            Pairs of examples. From labeled examples, dense or CSR, pairs are sampled first.
         y : array, default=None
             ±1 with an array of pairs; class labels with examples; None with Pairs.
 
@@ -178,9 +187,7 @@ class SNN(BatchPairLearner):
         """
         with unchanged_if_refused(self):
             random = check_random_state(self.random_state)
-            pairs = self._pairs(
-                X, y, lambda X, y: Pairs.from_labels(X, y, self.n_pairs, random_state=random)
-            )
+            pairs, judged = self._pairs(X, y, random)
             used, held = self._parts(pairs, random)
             scale = FeatureScale.of(pairs.X)
             network = self._start(scale, random)
@@ -195,7 +202,7 @@ class SNN(BatchPairLearner):
                 unseen = NetworkLoss(held, scale, self.n_hidden, 0.0)
                 log.held_out = HeldOut(lambda network: unseen.value_and_gradient(network).loss)
             self._solve(cost, network, log)
-            self._calibrate(pairs)
+            self._calibrate(judged)
             self._end(log)
         return self
 

@@ -39,9 +39,10 @@ class GCosLA(PairLearner):
     ----------
     margin : float in (0, 1), default=0.1
         Margin γ between the cosines of pairs and the threshold.
-    step_margin : float, default=None
+    step_margin : float or None, default=-0.8
         Margin β = γ − γ₁ in (−2, γ] that a step establishes: less than γ, and even negative, where
-        pairs cannot all be satisfied. By default γ.
+        pairs cannot all be satisfied. None is γ. The default moves A by the worst pairs only, which
+        leaves most of the cosine as it is (``python -m experiments defaults``).
     psd : "each", "end" or int, default="each"
         When positive semi-definiteness is restored. A ⪰ 0 is restored after each step ("each"),
         after every n steps (a number n of at least 2), or only in the result ("end"). In between, a
@@ -58,12 +59,17 @@ class GCosLA(PairLearner):
         How often `fit` goes through the data.
     shuffle : bool, default=False
         Whether `fit` takes the data in a new random order on each pass.
+    purpose : {"neighbors", "verification"}, default="neighbors"
+        What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
+        example its nearest of its own class and of the others, which tells what to bring near for
+        k-NN and search. "verification": random pairs, half of them similar, which tells whether
+        any two examples are the same.
     n_neighbors : int, default=5
-        Number k of neighbors. With labels, the pairs are those of each example with its k nearest
-        (by the cosine) of its own class and its k nearest of the others.
+        Number k of neighbors. For purpose="neighbors": near examples of each kind for each example,
+        by the cosine.
     n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default all pairs of examples with their
-        neighbors.
+        Number of pairs to sample from labeled examples. By default all nearest pairs, or 20 random
+        ones per example, and at most 100 000.
     verbose : bool, default=False
         Print progress to standard error.
     random_state : int, RandomState instance or None, default=None
@@ -74,7 +80,9 @@ class GCosLA(PairLearner):
     metric_ : GeneralizedCosine
         The learned similarity. A row with xᵀAx = 0 has similarity 0 with everything.
     threshold_, closeness_threshold_ : float
-        b: a pair is called similar when its similarity is at least b.
+        b: a pair is called similar when its similarity is at least b. After labels, the one that
+        decides most of some random pairs rightly, half of them similar, which are held out; after
+        pairs, the learner's own.
     components_ : array of shape (n_features, n_features)
         L = A^½, the symmetric root, so that `transform` has the same columns along a stream;
         leading directions are in ``metric_.components``.
@@ -129,21 +137,21 @@ class GCosLA(PairLearner):
     }
 
     margin: float = 0.1
-    step_margin: float | None = None
+    step_margin: float | None = -0.8
     _: KW_ONLY
     psd: Psd = "each"
     update: str = "projection"
     average: Spec = "uniform"
     n_passes: int = 1
     shuffle: bool = False
+    purpose: str = "neighbors"
     n_neighbors: int = 5
     n_pairs: int | None = None
     verbose: bool = False
     random_state: Any = None
 
-    def _sampling(self, X: Matrix) -> dict[str, Any]:
-        cosine = GeneralizedCosine(np.eye(X.shape[1], dtype=X.dtype), on_zero="zero")
-        return {"strategy": "nearest", "n_neighbors": self.n_neighbors, "form": cosine}
+    def _nearness(self, X: Matrix) -> GeneralizedCosine:
+        return GeneralizedCosine(np.eye(X.shape[1], dtype=X.dtype), on_zero="zero")
 
     def _mover(self, examples: Pairs) -> CosineMover:
         step_margin = self.margin if self.step_margin is None else self.step_margin

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,7 @@ from samewise.files.state import Saved, State
 from samewise.forms import Form, KernelMahalanobis
 from samewise.forms.kernel_mahalanobis import kernel_values
 from samewise.kernels import psd
+from samewise.kernels.pairwise import dense, row_slices
 from samewise.kernels.steps import Step
 from samewise.learners.attributes import Attribute
 from samewise.learners.online.pair_learner import LEAST_B, PairLearner
@@ -30,6 +31,11 @@ from samewise.learners.pair_judge import PairDistance
 from samewise.supervision import Pairs
 from samewise.supervision.gate import is_labeled
 from samewise.supervision.supervision_checks import LARGEST
+
+SQUARE = 32
+"""Rows whose kernel values with each other are computed for the diagonal."""
+BLOCK_BYTES = 2**24
+"""Kernel values at a time when near examples are looked for."""
 
 
 class _Span(Attribute):
@@ -77,11 +83,16 @@ class KernelPOLA(PairDistance, PairLearner):
         Whether `fit` takes the data in a new random order on each pass.
     tolerance : float, default=0.0
         An update is made only if |τ| ≥ tolerance.
+    purpose : {"neighbors", "verification"}, default="neighbors"
+        What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
+        example its nearest of its own class and of the others, which tells what to bring near for
+        k-NN and search. "verification": random pairs, half of them similar, which tells whether
+        any two examples are the same.
+    n_neighbors : int, default=10
+        Number k of neighbors. For purpose="neighbors": near examples of each kind for each example.
     n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20 per example, and at most
-        100 000.
-    strategy : {"balanced", "random"}, default="balanced"
-        How pairs are sampled from labeled examples, see `Pairs.from_labels`.
+        Number of pairs to sample from labeled examples. By default all nearest pairs, or 20 random
+        ones per example, and at most 100 000.
     verbose : bool, default=False
         Print progress to standard error.
     random_state : int, RandomState instance or None, default=None
@@ -92,7 +103,8 @@ class KernelPOLA(PairDistance, PairLearner):
     metric_ : KernelMahalanobis
         The learned distance.
     threshold_ : float
-        b, on squared distances.
+        b, on squared distances. After labels, the one that decides most of some random pairs
+        rightly, half of them similar, which are held out; after pairs, the learner's own.
     components_ : array of shape (n_directions, n_points)
         M^½ in an orthonormal basis of the span, as coefficients of the points that the form holds.
         The basis grows at its end: coordinates of earlier transforms, filled up with zeros, can be
@@ -145,7 +157,6 @@ class KernelPOLA(PairDistance, PairLearner):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
         "kernel_params": [None, dict],
-        "strategy": [StrOptions({"balanced", "random"})],
     }
 
     kernel: str | Callable[..., float] = "rbf"
@@ -155,8 +166,9 @@ class KernelPOLA(PairDistance, PairLearner):
     n_passes: int = 1
     shuffle: bool = False
     tolerance: float = 0.0
+    purpose: str = "neighbors"
+    n_neighbors: int = 10
     n_pairs: int | None = None
-    strategy: str = "balanced"
     verbose: bool = False
     random_state: Any = None
 
@@ -174,13 +186,14 @@ class KernelPOLA(PairDistance, PairLearner):
         **more: Any,
     ) -> Pairs:
         pairs = super()._supervision(X, y, sample_weight, random, reset)
-        n, m = pairs.X.shape
-        if self._precomputed and n != m:
-            raise InvalidInputError(
-                "With kernel='precomputed', X must be the square kernel matrix between the "
-                f"training points. Got shape ({n}, {m})."
-            )
+        if self._precomputed:
+            _check_square(pairs.X)
         return pairs
+
+    def _nearness(self, X: Matrix) -> FeatureSpace:
+        if self._precomputed:
+            _check_square(X)
+        return FeatureSpace(None if self._precomputed else self._evaluate)
 
     def _mover(self, examples: Pairs) -> RankOneMover:
         self._span = KernelSpan()
@@ -274,6 +287,46 @@ class KernelPOLA(PairDistance, PairLearner):
         tags.input_tags.pairwise = self._precomputed
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _check_square(X: Matrix) -> None:
+    n, m = X.shape
+    if n != m:
+        raise InvalidInputError(
+            "With kernel='precomputed', X must be the square kernel matrix between the training "
+            f"points. Got shape ({n}, {m})."
+        )
+
+
+class FeatureSpace(NamedTuple):
+    """Closeness in the feature space of a kernel: −‖φ(x) − φ(y)‖² = 2k(x, y) − k(x, x) − k(y, y).
+
+    Attributes
+    ----------
+    kernel : callable (rows, rows) → array, or None
+        Kernel values of all rows with all rows; None where rows are those of the kernel matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> space = FeatureSpace(lambda A, B: A @ B.T)
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> [closeness.argmax(axis=1).tolist() for _, closeness in space.blocks(X[:2], X)]
+    [[0, 1]]
+    """
+
+    kernel: Callable[[Matrix, Matrix], Array] | None
+
+    def blocks(self, X: Matrix, Y: Matrix) -> Iterator[tuple[slice, Array]]:
+        """Rows of X and 2k(x, y) − k(y, y), which orders all rows y of Y as closeness does."""
+        n, kernel = Y.shape[0], self.kernel
+        if kernel is None:
+            own = Y.diagonal()
+        else:
+            squares = (kernel(Y[part], Y[part]) for part in row_slices(n, 1, SQUARE))
+            own = np.concatenate([np.empty(0), *(K.diagonal() for K in squares)])
+        for rows in row_slices(X.shape[0], 8 * n, BLOCK_BYTES):
+            yield rows, 2 * (dense(X[rows]) if kernel is None else kernel(X[rows], Y)) - own
 
 
 def _submatrix(K: Array, rows: Any, columns: Any) -> Array:

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from samewise.engine.directions import Directions
@@ -13,8 +14,10 @@ from samewise.engine.logdet_mover import LogDetMover
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Mahalanobis
+from samewise.kernels.pairwise import row_dots
 from samewise.learners.attributes import Attribute, TwoNumbers
 from samewise.learners.batch.itml import chosen_bounds, definite
+from samewise.learners.batch.pair_differences import Differences
 from samewise.learners.constraints import POSITIVE
 from samewise.learners.online.pair_learner import PairLearner
 from samewise.learners.pair_judge import PairDistance
@@ -37,13 +40,15 @@ class LEGO(PairDistance, PairLearner):
 
     Parameters
     ----------
-    eta : float, default=1.0
+    eta : float, default=0.001
         η, the learning rate; it has the unit of 1/D². Multiplied by the weight of a pair, where
         pairs have weights.
     bounds : pair of floats, default=None
-        Bounds (u, l) on squared distances. It takes u < l. By default the 5th and the 95th
-        percentile of vᵀAv between the rows that occur in the first portion of pairs (a thousand
-        different ones, if there are more), with the A to start from.
+        Bounds (u, l) on squared distances. It takes u < l. By default, with the A to start from: of
+        pairs sampled from labels, the first quartile of vᵀAv of the similar ones and the third of
+        the dissimilar ones, if they are so ordered; otherwise the 5th and the 95th percentile of
+        vᵀAv between the rows that occur in the first portion of pairs (a thousand different ones,
+        if there are more).
     init : "identity", array of shape (d, d) or Mahalanobis, default="identity"
         Where to start. A is the identity, a given positive definite matrix, or that of a given
         form.
@@ -51,11 +56,16 @@ class LEGO(PairDistance, PairLearner):
         How often `fit` goes through the data.
     shuffle : bool, default=False
         Whether `fit` takes the data in a new random order on each pass.
+    purpose : {"neighbors", "verification"}, default="neighbors"
+        What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
+        example its nearest of its own class and of the others, which tells what to bring near for
+        k-NN and search. "verification": random pairs, half of them similar, which tells whether
+        any two examples are the same.
+    n_neighbors : int, default=10
+        Number k of neighbors. For purpose="neighbors": near examples of each kind for each example.
     n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20 per example, and at most
-        100 000.
-    strategy : {"balanced", "random", "nearest"}, default="balanced"
-        How pairs are sampled from labeled examples, see `Pairs.from_labels`.
+        Number of pairs to sample from labeled examples. By default all nearest pairs, or 20 random
+        ones per example, and at most 100 000.
     verbose : bool, default=False
         Print progress to standard error.
     random_state : int, RandomState instance or None, default=None
@@ -66,7 +76,8 @@ class LEGO(PairDistance, PairLearner):
     metric_ : Mahalanobis
         The learned distance, with `matrix` A.
     threshold_ : float
-        (u + l)/2, on squared distances.
+        On squared distances. After labels, the one that decides most of some random pairs
+        rightly, half of them similar, which are held out; after pairs, (u + l)/2.
     bounds_ : tuple of floats
         (u, l).
     components_ : array of shape (n_features, n_features)
@@ -124,20 +135,24 @@ class LEGO(PairDistance, PairLearner):
         "init": [StrOptions({"identity"}), "array-like", Mahalanobis],
     }
 
-    eta: float = 1.0
+    eta: float = 0.001
     _: KW_ONLY
     bounds: tuple[float, float] | None = None
     init: Any = "identity"
     n_passes: int = 1
     shuffle: bool = False
+    purpose: str = "neighbors"
+    n_neighbors: int = 10
     n_pairs: int | None = None
-    strategy: str = "balanced"
     verbose: bool = False
     random_state: Any = None
 
     def _mover(self, examples: Pairs) -> LogDetMover:
         A = definite(self.init, examples.X.shape[1], "init")
-        u, low = self.bounds_ = chosen_bounds(self.bounds, examples, A)
+        bounds = self.bounds
+        if bounds is None and self._held_out is not None:
+            bounds = quartiles(examples, A)
+        u, low = self.bounds_ = chosen_bounds(bounds, examples, A)
         if u == low:
             raise InvalidInputError(
                 f"LEGO needs a lower bound above the upper one. Got u = l = {u:g}; give bounds."
@@ -147,3 +162,15 @@ class LEGO(PairDistance, PairLearner):
     def _directions(self, examples: Pairs) -> Directions:
         margin = np.full(len(examples), (self.bounds_[1] - self.bounds_[0]) / 2)
         return replace(super()._directions(examples), target=margin)
+
+
+def quartiles(pairs: Pairs, A: NDArray[np.float64]) -> tuple[float, float] | None:
+    """The first quartile of vᵀAv of similar pairs, the third of the others; None if not ordered."""
+    V = Differences.of(pairs, "LEGO")
+    D = np.concatenate([row_dots(V[rows] @ A, V[rows]) for rows in V.blocks()])
+    counted = D > 0 if pairs.sample_weight is None else (D > 0) & (pairs.sample_weight > 0)
+    kinds = [D[counted & (pairs.y == sign)] for sign in (1, -1)]
+    if not all(map(len, kinds)):
+        return None
+    u, low = float(np.percentile(kinds[0], 25)), float(np.percentile(kinds[1], 75))
+    return (u, low) if u < low else None

@@ -74,6 +74,11 @@ class OnlineLearner(Counted, Learner, storable=False):
         """The form of a learned matrix."""
 
     @property
+    def _average(self) -> Spec:
+        """The average that is used."""
+        return self.average
+
+    @property
     @abstractmethod
     def _shape(self) -> tuple[int, int]:
         """The shape of the matrix."""
@@ -161,7 +166,7 @@ class OnlineLearner(Counted, Learner, storable=False):
                     with self._online.whole():
                         self._learn(examples, once=not new)
                     return
-                self._online = Online(self._mover(examples), self.average)
+                self._online = Online(self._mover(examples), self._average)
                 self._random = random
                 # Filled when the form is asked for: a stream need not pay for it.
                 self._made: dict[int, tuple[Form, float]] = {}

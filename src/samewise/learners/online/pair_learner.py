@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from samewise._typing import Array, Matrix
+from samewise._rollback import alone
+from samewise._typing import Array
 from samewise.engine.directions import Directions, pair_difference
 from samewise.engine.policy import Psd
 from samewise.engine.rank_one_mover import RankOneMover
@@ -16,10 +17,10 @@ from samewise.exceptions import InvalidInputError
 from samewise.files.state import FLOATS
 from samewise.forms import Form, Mahalanobis
 from samewise.kernels.steps import Step
-from samewise.learners.attributes import Attribute, OneOf
+from samewise.learners.attributes import Attribute, Number, OneOf
 from samewise.learners.learner import MapLearner
 from samewise.learners.online.online_learner import OnlineLearner
-from samewise.learners.pair_judge import PairJudge
+from samewise.learners.pair_sampler import PairSampler
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_pairs, is_labeled
 
@@ -27,14 +28,19 @@ LEAST_B = 1.0
 """The smallest admissible threshold on squared distances: b ≥ 1 belongs to M ⪰ 0 (POLA §3)."""
 
 
-class PairLearner(PairJudge, MapLearner, OnlineLearner, storable=False):
+class PairLearner(PairSampler, MapLearner, OnlineLearner, storable=False):
     """A metric learned from pairs, and a threshold on it: a Mahalanobis distance by default."""
 
-    n_pairs: int | None
-    strategy: str
     _dtype: str
     """The type of the data, and of the form."""
-    _learned: ClassVar[dict[str, Attribute]] = {"_dtype": OneOf(FLOATS)}
+    _calibrated_b: float
+    """The threshold, where the last portion had labels."""
+    _held_out: Pairs | None
+    """Pairs for the threshold, until the portion is learned."""
+    _learned: ClassVar[dict[str, Attribute]] = {
+        "_dtype": OneOf(FLOATS),
+        "_calibrated_b": Number(optional=True),
+    }
 
     def _supervision(
         self,
@@ -47,16 +53,10 @@ class PairLearner(PairJudge, MapLearner, OnlineLearner, storable=False):
     ) -> Pairs:
         def draw(X: Any, y: Any, sample_weight: Any) -> Pairs:
             X, y = self._examples(X, y, reset)
-            return Pairs.from_labels(
-                X,
-                y,
-                self.n_pairs,
-                merge_duplicates=True,
-                sample_weight=sample_weight,
-                random_state=random,
-                **self._sampling(X),
-            )
+            learned, self._held_out = self._sampled(X, y, random, sample_weight, merge=True)
+            return learned
 
+        self._held_out = None
         pairs = as_pairs(X, y, sample_weight, learner=type(self).__name__, draw=draw)
         if pairs is X or not is_labeled(X):
             self._set_n_features(pairs.X.shape[1], reset)
@@ -64,9 +64,17 @@ class PairLearner(PairJudge, MapLearner, OnlineLearner, storable=False):
             self._dtype = pairs.X.dtype.name
         return pairs
 
-    def _sampling(self, X: Matrix) -> dict[str, Any]:
-        """How pairs are sampled from labeled examples."""
-        return {"strategy": self.strategy}
+    def _learn(self, examples: Pairs, once: bool, **how: Any) -> None:
+        held_out = self.__dict__.pop("_held_out")
+        self.__dict__.pop("_calibrated_b", None)
+        super()._learn(examples, once, **how)
+        if held_out is None:
+            return
+        self._online.check()
+        # Anew: should what follows be refused, forms made here are of a state that never was.
+        self._made = {}
+        if (b := self._calibrated(held_out)) is not None:
+            self._calibrated_b = b
 
     def _directions(self, examples: Pairs) -> Directions:
         return pair_difference(examples)
@@ -89,7 +97,9 @@ class PairLearner(PairJudge, MapLearner, OnlineLearner, storable=False):
     @property
     def threshold_(self) -> float:
         """The threshold b: a pair is called similar if its squared distance is at most b."""
-        return self._solution()[1]
+        with alone(self):
+            own = self._solution()[1]
+            return getattr(self, "_calibrated_b", own)
 
 
 def rank_one_mover(

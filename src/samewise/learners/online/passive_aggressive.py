@@ -40,12 +40,12 @@ class PassiveAggressive(PairDistance, PairLearner):
     ----------
     rule : {"pa", "pa1", "pa2", "pals"}, default="pa1"
         How far a pair moves the matrix, see above.
-    C : float, default=1.0
+    C : float, default=0.1
         Aggressiveness: larger allows larger steps. Not used by "pa".
     psd : {"each", "end"} or int, default="each"
         When positive semi-definiteness is restored. M ⪰ 0 and b ≥ 1 are restored after each update
         ("each"), after every n updates (a number n of at least 2), or only in the result ("end").
-    average : {"last", "uniform", "survival"} or tuple, default="last"
+    average : {"survival", "last", "uniform"} or tuple, default="survival"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
         each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
         survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
@@ -58,11 +58,16 @@ class PassiveAggressive(PairDistance, PairLearner):
         Whether `fit` takes the data in a new random order on each pass.
     init : {"zero", "identity"}, array of shape (d, d) or Mahalanobis, default="zero"
         Where to start. M is 0, the identity, a given matrix, or that of a given form.
+    purpose : {"neighbors", "verification"}, default="neighbors"
+        What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
+        example its nearest of its own class and of the others, which tells what to bring near for
+        k-NN and search. "verification": random pairs, half of them similar, which tells whether
+        any two examples are the same.
+    n_neighbors : int, default=10
+        Number k of neighbors. For purpose="neighbors": near examples of each kind for each example.
     n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20 per example, and at most
-        100 000.
-    strategy : {"balanced", "random", "nearest"}, default="balanced"
-        How pairs are sampled from labeled examples, see `Pairs.from_labels`.
+        Number of pairs to sample from labeled examples. By default all nearest pairs, or 20 random
+        ones per example, and at most 100 000.
     path : {"auto", "compiled", "blocked", "plain"}, default="auto"
         How the arithmetic is done. All give the same result; "auto" takes the fastest. With
         psd="each", "compiled" and "blocked" are the same.
@@ -76,7 +81,8 @@ class PassiveAggressive(PairDistance, PairLearner):
     metric_ : Mahalanobis
         The learned distance, with `matrix` M and `components` L.
     threshold_ : float
-        b, on squared distances.
+        b, on squared distances. After labels, the one that decides most of some random pairs
+        rightly, half of them similar, which are held out; after pairs, the learner's own.
     components_ : array of shape (n_features, n_features)
         L = M^½, the symmetric root, so that `transform` has the same columns along a stream;
         leading directions are in ``metric_.components``.
@@ -131,16 +137,17 @@ class PassiveAggressive(PairDistance, PairLearner):
     }
 
     rule: str = "pa1"
-    C: float = 1.0
+    C: float = 0.1
     _: KW_ONLY
     psd: Psd = "each"
-    average: Spec = "last"
+    average: Spec = "survival"
     tolerance: float = 0.0
     n_passes: int = 1
     shuffle: bool = False
     init: Any = "zero"
+    purpose: str = "neighbors"
+    n_neighbors: int = 10
     n_pairs: int | None = None
-    strategy: str = "balanced"
     path: str = "auto"
     verbose: bool = False
     random_state: Any = None

@@ -47,11 +47,12 @@ class POLA(PairDistance, PairLearner):
         makes `n_passes` passes.
     max_passes : int, default=1000
         Maximum number of passes in batch mode; a warning says if they did not suffice.
-    average : {"last", "uniform", "survival"} or tuple, default="last"
+    average : {"auto", "survival", "last", "uniform"} or tuple, default="auto"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
         each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
         survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
-        forgets, the mean weighted by rounds where one of h rounds ago counts half.
+        forgets, the mean weighted by rounds where one of h rounds ago counts half. "auto" is "survival",
+        except in batch mode: there the last one is what satisfies the pairs.
     tolerance : float, default=0.0
         An update is made only if |τ| ≥ tolerance.
     n_passes : int, default=1
@@ -60,11 +61,16 @@ class POLA(PairDistance, PairLearner):
         Whether `fit` takes the data in a new random order on each pass.
     init : {"zero", "identity"}, array of shape (d, d) or Mahalanobis, default="zero"
         Where to start. M is 0, the identity, a given matrix, or that of a given form.
+    purpose : {"neighbors", "verification"}, default="neighbors"
+        What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
+        example its nearest of its own class and of the others, which tells what to bring near for
+        k-NN and search. "verification": random pairs, half of them similar, which tells whether
+        any two examples are the same.
+    n_neighbors : int, default=10
+        Number k of neighbors. For purpose="neighbors": near examples of each kind for each example.
     n_pairs : int, default=None
-        Number of pairs to sample from labeled examples. By default 20 per example, and at most
-        100 000.
-    strategy : {"balanced", "random", "nearest"}, default="balanced"
-        How pairs are sampled from labeled examples, see `Pairs.from_labels`.
+        Number of pairs to sample from labeled examples. By default all nearest pairs, or 20 random
+        ones per example, and at most 100 000.
     path : {"auto", "compiled", "blocked", "plain"}, default="auto"
         How the arithmetic is done. All give the same result; "auto" takes the fastest.
     verbose : bool, default=False
@@ -77,7 +83,8 @@ class POLA(PairDistance, PairLearner):
     metric_ : Mahalanobis
         The learned distance, with `matrix` M and `components` L.
     threshold_ : float
-        b, on squared distances.
+        b, on squared distances. After labels, the one that decides most of some random pairs
+        rightly, half of them similar, which are held out; after pairs, the learner's own.
     components_ : array of shape (n_features, n_features)
         L = M^½, the symmetric root, so that `transform` has the same columns along a stream;
         leading directions are in ``metric_.components``.
@@ -129,13 +136,14 @@ class POLA(PairDistance, PairLearner):
     _: KW_ONLY
     epsilon: float | None = None
     max_passes: int = 1000
-    average: Spec = "last"
+    average: Spec = "auto"
     tolerance: float = 0.0
     n_passes: int = 1
     shuffle: bool = False
     init: Any = "zero"
+    purpose: str = "neighbors"
+    n_neighbors: int = 10
     n_pairs: int | None = None
-    strategy: str = "balanced"
     path: str = "auto"
     verbose: bool = False
     random_state: Any = None
@@ -143,6 +151,12 @@ class POLA(PairDistance, PairLearner):
     def _mover(self, examples: Pairs) -> RankOneMover:
         step = Step(relax=self.relaxation, tolerance=self.tolerance)
         return rank_one_mover(self, examples, step)
+
+    @property
+    def _average(self) -> Spec:
+        if isinstance(self.average, str) and self.average == "auto":
+            return "survival" if self.epsilon is None else "last"
+        return self.average
 
     def _learn(self, examples: Pairs, once: bool, **how: Any) -> None:
         epsilon, worst = self.epsilon, np.inf

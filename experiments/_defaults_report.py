@@ -1,0 +1,147 @@
+"""The tables of `defaults`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments._common import markdown, write_csv
+from experiments._defaults_data import DEVELOPMENT
+from samewise.catalog import LEARNERS
+from samewise.scores import s_test
+
+LEVEL = 0.05
+BASELINES = ("Euclidean", "Cosine")
+RECORD = {entry.name for entry in LEARNERS if entry.record}
+
+
+def write(
+    out: Path,
+    names: Sequence[str],
+    answers: Sequence[dict[str, Any]],
+    chosen: Sequence[dict[str, Any]],
+    thresholds: Sequence[dict[str, float]],
+) -> None:
+    """Errors, counts, what was tried, thresholds, and the summary."""
+    errors = [_errors(name, found) for name, found in zip(names, answers, strict=True)]
+    write_csv(out / "errors.csv", errors)
+    marks = {name: _marks(found) for name, found in zip(names, answers, strict=True)}
+    write_csv(out / "marks.csv", [{"set": name, **row} for name, row in marks.items()])
+    counts = _counts(errors, marks)
+    write_csv(out / "counts.csv", counts)
+    judged = [{"set": name, **row} for name, row in zip(names, thresholds, strict=True)]
+    write_csv(out / "verification.csv", judged)
+    tried = _tried(chosen)
+    write_csv(out / "choice.csv", tried)
+    _summary(out, errors, marks, counts, tried, judged)
+
+
+def _errors(name: str, found: dict[str, Any]) -> dict[str, Any]:
+    rows: dict[str, Any] = {"set": name, "chosen on": "yes" if name in DEVELOPMENT else ""}
+    return rows | {learner: 100 * float(np.mean(~right)) for learner, right in found.items()}
+
+
+def _marks(found: dict[str, Any]) -> dict[str, str]:
+    """How each compares with the better baseline: "+", "-" or nothing."""
+    best = max((found[name] for name in BASELINES), key=np.mean)
+    marks = {}
+    for learner, right in found.items():
+        test = s_test(right, best)
+        sure = test.p_value <= LEVEL
+        marks[learner] = ("+" if test.n_better > test.n_worse else "-") if sure else ""
+    return marks
+
+
+def _counts(errors: Sequence[dict[str, Any]], marks: dict[str, dict[str, str]]) -> list[dict]:
+    rows = []
+    others = [name for name in marks if name not in DEVELOPMENT]
+    for learner in next(iter(marks.values())):
+        every, unseen = ([marks[name][learner] for name in some] for some in (list(marks), others))
+        rows.append(
+            {
+                "learner": learner,
+                "mean error": float(np.mean([row[learner] for row in errors])),
+                "better": every.count("+"),
+                "no difference": every.count(""),
+                "worse": every.count("-"),
+                "better, other sets": unseen.count("+"),
+                "worse, other sets": unseen.count("-"),
+                "at most one in ten": "yes" if 10 * every.count("-") <= len(every) else "no",
+                "for the record": "yes" if learner in RECORD else "",
+            }
+        )
+    return rows
+
+
+def _tried(chosen: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each choice the mean error over the development sets, and its counts."""
+    marks = [_marks(found) for found in chosen]
+    return [
+        {
+            "choice": choice,
+            "mean error": float(np.mean([100 * np.mean(~found[choice]) for found in chosen])),
+            "better": [row[choice] for row in marks].count("+"),
+            "worse": [row[choice] for row in marks].count("-"),
+        }
+        for choice in chosen[0]
+    ]
+
+
+def _summary(
+    out: Path,
+    errors: Sequence[dict[str, Any]],
+    marks: dict[str, dict[str, str]],
+    counts: Sequence[dict[str, Any]],
+    tried: Sequence[dict[str, Any]],
+    judged: Sequence[dict[str, Any]],
+) -> None:
+    learners = list(next(iter(marks.values())))
+    table = [
+        {
+            "set": f"{row['set']}{' *' if row['chosen on'] else ''}",
+            **{name: f"{row[name]:.1f}{marks[row['set']][name]}" for name in learners},
+        }
+        for row in errors
+    ]
+    lost = [row["neighbors, best"] - row["neighbors, threshold_"] for row in judged]
+    text = f"""# Every learner with its defaults
+
+`python -m experiments defaults`: 3-NN errors in percent on {len(errors)} sets with standardized
+features, with the settings of `compare`. What is done, and why, stands at the top of
+`experiments/defaults.py`.
+
+## Counts
+
+Against the better of the Euclidean distance and the cosine on each set, by the exact sign test at
+5 %. "Other sets" are those that had no part in the choice of defaults. Learners that are worse on
+more than one set in ten are kept for the record; `samewise.catalog` and `compare` say so.
+
+{markdown(counts, 2)}
+
+## Errors
+
+\\* a set on whose training part defaults were chosen; + and - significantly better and worse.
+
+{markdown(table)}
+
+## What was tried
+
+Two folds of the training parts of the sets with a star: mean error, and on how many of them a
+choice is significantly better or worse than the better of Euclidean and cosine. "nearest" is
+purpose="neighbors", "random" is purpose="verification".
+
+{markdown(tried, 2)}
+
+## The threshold
+
+Accuracy of `PassiveAggressive` on random pairs of test rows, half of them similar, at `threshold_`
+(calibrated on pairs of training rows), at the best threshold for those pairs, and at the b that was
+learned along. For purpose="neighbors" `threshold_` loses {100 * float(np.mean(lost)):.2f} points
+against the best in the mean, and {100 * max(lost):.2f} at most.
+
+{markdown(judged)}
+"""
+    (out / "summary.md").write_text(text, encoding="utf-8")
