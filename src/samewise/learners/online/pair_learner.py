@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from samewise._rollback import alone
-from samewise._typing import Array
+from samewise._typing import Array, Matrix
 from samewise.engine.directions import Directions, pair_difference
 from samewise.engine.policy import Psd
 from samewise.engine.rank_one_mover import RankOneMover

@@ -51,8 +51,8 @@ class POLA(PairDistance, PairLearner):
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
         each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
         survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
-        forgets, the mean weighted by rounds where one of h rounds ago counts half. "auto" is "survival",
-        except in batch mode: there the last one is what satisfies the pairs.
+        forgets, the mean weighted by rounds where one of h rounds ago counts half. "auto" is
+        "survival", except in batch mode: there the last one is what satisfies the pairs.
     tolerance : float, default=0.0
         An update is made only if |τ| ≥ tolerance.
     n_passes : int, default=1
