@@ -62,8 +62,8 @@ LEARNERS = (
     Entry(
         "Covariance", "closed.classical", ("rows",), "covariance", {"shrinkage": 0.1}, _SHRINKAGE
     ),
-    Entry("LDA", "closed.classical", _LABELS, "lda", {"shrinkage": 0.6}, _SHRINKAGE),
-    Entry("RCA", "closed.rca", ("chunklets", "labels"), "rca", {"shrinkage": 0.95}, _SHRINKAGE),
+    Entry("LDA", "closed.classical", _LABELS, "lda", {"shrinkage": 0.1}, _SHRINKAGE),
+    Entry("RCA", "closed.rca", ("chunklets", "labels"), "rca", {"shrinkage": 0.1}, _SHRINKAGE),
     Entry("KRCA", "closed.rca", ("chunklets", "labels")),
     Entry("IGML", "closed.igml", _LABELS),
     Entry("KIGML", "closed.igml", _LABELS),

@@ -104,7 +104,7 @@ class KernelPOLA(PairDistance, PairLearner):
         The learned distance.
     threshold_ : float
         b, on squared distances. After labels, the one that decides most of some random pairs
-        rightly, half of them similar, which are held out; after pairs, the learner's own.
+        of that portion rightly, half of them similar, held out; after pairs, the learner's own.
     components_ : array of shape (rank, n_points)
         Coefficients of the learned directions in the points that the form holds.
     n_updates_ : int

@@ -83,7 +83,7 @@ class POLA(PairDistance, PairLearner):
         The learned distance, with `matrix` M and `components` L.
     threshold_ : float
         b, on squared distances. After labels, the one that decides most of some random pairs
-        rightly, half of them similar, which are held out; after pairs, the learner's own.
+        of that portion rightly, half of them similar, held out; after pairs, the learner's own.
     components_ : array of shape (rank, n_features)
         L with M = LᵀL, leading directions first.
     n_updates_ : int
