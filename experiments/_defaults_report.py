@@ -70,7 +70,7 @@ def _counts(errors: Sequence[dict[str, Any]], marks: dict[str, dict[str, str]]) 
                 "better, other sets": unseen.count("+"),
                 "worse, other sets": unseen.count("-"),
                 "at most one in ten": "yes" if 10 * every.count("-") <= len(every) else "no",
-                "for the record": "yes" if learner in RECORD else "",
+                "has a record": "yes" if learner in RECORD else "",
             }
         )
     return rows
@@ -117,7 +117,7 @@ features, with the settings of `compare`. What is done, and why, stands at the t
 
 Against the better of the Euclidean distance and the cosine on each set, by the exact sign test at
 5 %. "Other sets" are those that had no part in the choice of defaults. Learners that are worse on
-more than one set in ten are kept for the record; `samewise.catalog` and `compare` say so.
+more than one set in ten have a `record` in `samewise.catalog`, and `compare` warns of them.
 
 {markdown(counts, 2)}
 

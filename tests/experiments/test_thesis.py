@@ -184,7 +184,7 @@ def test_few_pairs_are_those_of_all_when_all_are_drawn(monkeypatch):
     X, y = toy("")
     seen = []
     monkeypatch.setattr(
-        _thesis_learners.GCosLA, "fit", lambda self, pairs, _: seen.append(pairs) or self
+        _thesis_learners.GCosLA, "fit", lambda self, pairs: seen.append(pairs) or self
     )
     FewGCosLA(random_state=0).fit(X, y)
     monkeypatch.setattr(_thesis_learners, "FEW", 4)

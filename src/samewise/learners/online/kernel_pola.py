@@ -104,7 +104,7 @@ class KernelPOLA(PairDistance, PairLearner):
         The learned distance.
     threshold_ : float
         b, on squared distances. After labels, the one that decides most of some random pairs
-        rightly, half of them similar, which are held out; after pairs, the learner's own.
+        of that portion rightly, half of them similar, held out; after pairs, the learner's own.
     components_ : array of shape (n_directions, n_points)
         M^½ in an orthonormal basis of the span, as coefficients of the points that the form holds.
         The basis grows at its end: coordinates of earlier transforms, filled up with zeros, can be

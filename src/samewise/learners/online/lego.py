@@ -77,7 +77,7 @@ class LEGO(PairDistance, PairLearner):
         The learned distance, with `matrix` A.
     threshold_ : float
         On squared distances. After labels, the one that decides most of some random pairs
-        rightly, half of them similar, which are held out; after pairs, (u + l)/2.
+        of that portion rightly, half of them similar, held out; after pairs, (u + l)/2.
     bounds_ : tuple of floats
         (u, l).
     components_ : array of shape (n_features, n_features)

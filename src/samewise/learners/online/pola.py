@@ -84,7 +84,7 @@ class POLA(PairDistance, PairLearner):
         The learned distance, with `matrix` M and `components` L.
     threshold_ : float
         b, on squared distances. After labels, the one that decides most of some random pairs
-        rightly, half of them similar, which are held out; after pairs, the learner's own.
+        of that portion rightly, half of them similar, held out; after pairs, the learner's own.
     components_ : array of shape (n_features, n_features)
         L = M^½, the symmetric root, so that `transform` has the same columns along a stream;
         leading directions are in ``metric_.components``.
