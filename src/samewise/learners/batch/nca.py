@@ -135,7 +135,7 @@ class NCA(BatchLearner):
 
     A lower loss is not always a lower error on new points. The 10 neighbors, the penalty and tol
     were chosen by held-out 3-NN errors on ten small sets, the kinds of starts also on four sets of
-    20 to 101 classes, among them the one of 77 classes that the benchmark has.
+    26 to 101 classes, among them the one of 77 classes that the benchmark has.
 
     Probabilities are computed for a block of rows at a time, shared by a few threads: memory grows
     with n, not with n²; time for an iteration with n². float32 data are worked on in float32.
