@@ -74,11 +74,6 @@ class OnlineLearner(Counted, Learner, storable=False):
         """The form of a learned matrix."""
 
     @property
-    def _average(self) -> Spec:
-        """The average that is used."""
-        return self.average
-
-    @property
     @abstractmethod
     def _shape(self) -> tuple[int, int]:
         """The shape of the matrix."""
@@ -165,13 +160,17 @@ class OnlineLearner(Counted, Learner, storable=False):
                 if not reset:
                     with self._online.whole():
                         self._learn(examples, once=not new)
+                        self._calibrate()
                     return
-                self._online = Online(self._mover(examples), self._average)
+                # POLA's average depends on its mode.
+                average = getattr(self, "_average", self.average)
+                self._online = Online(self._mover(examples), average)
                 self._random = random
                 # Filled when the form is asked for: a stream need not pay for it.
                 self._made: dict[int, tuple[Form, float]] = {}
                 self._learn(examples, once=not new)
                 self._online.check()
+                self._calibrate()
 
     def _learn(self, examples: Any, once: bool, **how: Any) -> None:
         """Go through the examples; `how` are parameters of the course."""
@@ -180,6 +179,9 @@ class OnlineLearner(Counted, Learner, storable=False):
             how = {"n_passes": self.n_passes, "shuffle": self.shuffle, **how}
         course = Course(name, examples, self._show, self._random, verbose=self.verbose, **how)
         self._online.run(course)
+
+    def _calibrate(self) -> None:
+        """What follows learning, for the subclasses that have something to choose then."""
 
     def _show(self, examples: Any) -> None:
         """Learn from a portion of the examples."""

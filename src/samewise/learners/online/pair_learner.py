@@ -64,10 +64,9 @@ class PairLearner(PairSampler, MapLearner, OnlineLearner, storable=False):
             self._dtype = pairs.X.dtype.name
         return pairs
 
-    def _learn(self, examples: Pairs, once: bool, **how: Any) -> None:
+    def _calibrate(self) -> None:
         held_out = self.__dict__.pop("_held_out")
         self.__dict__.pop("_calibrated_b", None)
-        super()._learn(examples, once, **how)
         if held_out is None:
             return
         self._online.check()
