@@ -14,8 +14,8 @@ two are significant by chance.
 Defaults were chosen on the training parts of twelve sets, by two folds of cross-validation; test
 parts, and the other sets, had no part in it. `choice.csv` has the main ones of what was tried for
 the learners of pairs; in all there were about seventy variants, some on fewer of the twelve sets
-and on fewer or more rows of their training parts. Learners with a kernel are left out: their kernel needs a width, which is chosen by
-hand.
+and on fewer or more rows of their training parts. Learners with a kernel are left out: their kernel
+needs a width, which is chosen by hand.
 
 `verification.csv` is about the threshold: accuracy on 10 000 random pairs of test rows, half of
 them similar, at `threshold_` as it is fitted, and at the best threshold for those pairs.
