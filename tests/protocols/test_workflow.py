@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 
 import samewise
 from samewise import LDA, LMNN, Mahalanobis, compare, evaluate, fit_model
-from samewise.exceptions import InvalidInputError
+from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.protocols import (
     hold_out,
     knn_correct,
@@ -155,6 +155,13 @@ def test_compare_is_each_learner_on_the_same_rows(load):
     assert (found.n_learned, found.n_judged) == ((~held).sum(), held.sum())
     assert len(lines) == 3 and lines[2].startswith("3 done, last lda: ")
     assert "lda" in found.best() and "against " in found.best()
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_compare_warns_of_learners_that_seldom_help():
+    with pytest.warns(SamewiseWarning, match="rbs is worse than no learning on many sets: a large"):
+        found = compare(*load_iris(return_X_y=True), ["rbs"])
+    assert [line.name for line in found.lines] == ["euclidean", "cosine", "rbs"]
 
 
 @pytest.mark.usefixtures("in_this_process")
