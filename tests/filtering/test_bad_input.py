@@ -161,7 +161,13 @@ def test_topics_that_cannot_be_used(topics, match):
     [
         {"mode": "offline"},
         {"alpha": 1.1},
-        {"theta1": np.nan},
+        {"thresholds": (np.nan, 0.7)},
+        {"thresholds": (0.4,)},
+        {"thresholds": (0.4, True)},
+        {"thresholds": [0.4, 0.7]},
+        {"thresholds": "seeds"},
+        {"utility": 0.0},
+        {"utility": "f1"},
         {"n_initial": 0},
         {"feedback_budget": -1},
         {"max_documents": 0},
@@ -208,7 +214,7 @@ def test_a_form_of_a_learner_from_labels(topics, documents, judge):
     X, y = vectors.transform([d.text for d, _ in told]), [t for _, t in told]
     sila = SiLA(3, n_passes=3).fit(X, y)
     limit = float(np.quantile(sila.metric_.cross(vectors.transform(topics.values()), X), 0.75))
-    settings = {"theta1": limit, "theta2": limit, "vectorizer": vectors}
+    settings = {"thresholds": (limit, limit), "vectorizer": vectors}
     filter = TopicFilter("simple", metric=sila.metric_, **settings).fit(topics)
     found = filter.observe_many(documents[100:])
     right = [judge(d.document, d.topic) for of_one in found for d in of_one]
@@ -270,7 +276,7 @@ def test_a_batch_counts_all_documents_at_first(topics, documents):
 
 
 def test_an_answered_question_is_closed():
-    filter = TopicFilter(theta1=0.1, recent=1).fit({"gold": "gold mine ore"})
+    filter = TopicFilter(thresholds=(0.1, 0.7), recent=1).fit({"gold": "gold mine ore"})
     assert filter.observe("gold mine", "a")[0].action == "ask"
     filter.observe("rain", "b")
     # An open question is remembered beyond the recent documents, an answered one is not.

@@ -21,10 +21,15 @@ from samewise.filtering.document_filter import BLOCK, Decision, Filter, Judge
 from samewise.filtering.document_similarity import check_metric, compare_by, teach
 from samewise.filtering.recent_documents import is_mark
 from samewise.filtering.relevance_model import TIP, TOP, RelevanceModel
-from samewise.filtering.sparse_store import Rows, keyed_state, restored_keyed
+from samewise.filtering.sparse_store import (
+    Rows,
+    keyed_state,
+    packed,
+    restored_keyed,
+    unpacked_names,
+)
 from samewise.kernels import sparse_rows
 from samewise.learners.online.online_learner import OnlineLearner
-
 
 # So many of the last documents show how scores are distributed.
 _SAMPLE = 4096
@@ -32,7 +37,7 @@ _SAMPLE = 4096
 
 @dataclass(frozen=True)
 class Limits:
-    """For each topic: from which score on a document is assigned, and which ones are asked about."""
+    """For each topic: the least score that is assigned, and the range that is asked about."""
 
     assign: Any
     low: Any
@@ -97,7 +102,7 @@ class AdaptiveFilter(Filter, storable=False):
             assign = self._model.thresholds()
             low = np.full(len(assign), np.inf)
             high = -low
-            if left := self._questions_left():
+            if (left := self._questions_left()) > 0:
                 low, high = self._model.questions(left / len(assign))
             self._limits = Limits(assign, low, high)
         return self._limits
@@ -125,6 +130,8 @@ class AdaptiveFilter(Filter, storable=False):
         self._judged: dict[tuple[int, bool], Rows] = {}
         self._model = RelevanceModel(len(self.topics_), self.utility, self.recent)
         self._limits: Limits | None = None
+        # Documents to measure scores on: the last ones before a mark, however documents come.
+        self._sample: tuple[list[str], Rows] = [], Rows.empty(self._topics.n_features)
         self._reweigh()
 
     # A block of documents
@@ -243,7 +250,7 @@ class AdaptiveFilter(Filter, storable=False):
         """Documents of topic i were added or taken out by feedback."""
         # Each changes the scores of the topic, but the more there are the less.
         if self._fits and (not len(self._held[i]) or is_mark(len(self._held[i]))):
-            self._look([i])
+            self._measure([i], *self._sample)
 
     def _sim(self, i: int, raw: Rows) -> float:
         """sim of one document that topic i does not hold."""
@@ -255,15 +262,19 @@ class AdaptiveFilter(Filter, storable=False):
 
     # The distribution of scores
 
-    def _look(self, topics: Sequence[int] | None = None) -> None:
-        if not self._fits or not self._window.n_seen:
-            return
-        topics = range(len(self.topics_)) if topics is None else topics
-        ids, raw = self._window.last(_SAMPLE)
-        self._measure(topics, ids, raw)
+    def _look(self) -> None:
+        if self._fits:
+            self._sample_last()
+            self._measure(range(len(self.topics_)), *self._sample)
+
+    def _sample_last(self) -> None:
+        if self._fits:
+            self._sample = self._window.last(_SAMPLE)
 
     def _measure(self, topics: Sequence[int], ids: Sequence[str], raw: Rows) -> None:
         """Let the model see the highest scores of some topics in these documents."""
+        if not len(raw):
+            return
         top, tip = int(TOP * len(raw)), int(TIP * len(raw))
         best = np.empty((0, len(topics)))
         for start in range(0, len(raw), BLOCK):
@@ -333,13 +344,16 @@ class AdaptiveFilter(Filter, storable=False):
             held.compare_again(self._comparison, self._vectors.weigh(held.raw), topic, self._work)
             if not self._fits:
                 self._changed(i)
-        self._look()
+        if self._fits:
+            self._measure(range(len(self.topics_)), *self._sample)
 
     def _state(self) -> State:
         d = self._topics.n_features
         state = State().add("held", assigned_state(self._held, d))
         if self._fits:
-            state.add("model", self._model.state())
+            ids, rows = self._sample
+            state.arrays["sample"] = packed(ids)
+            state.add("model", self._model.state()).add("sampled", rows.state())
         state.add("pending", keyed_state(self._pending, d))
         return state.add("judged", keyed_state(self._judged, d))
 
@@ -358,7 +372,11 @@ class AdaptiveFilter(Filter, storable=False):
             held.s2, held.nearest = s2, nearest
         if self._fits:
             self._model.restore(saved.part("model"))
-            self._limits = None
+            ids = unpacked_names(saved, "sample")
+            rows = Rows.restore(saved.part("sampled"), len(ids))
+            right = rows.n_features == self._topics.n_features
+            saved.check(right, "documents must have the features of the topics")
+            self._sample, self._limits = (ids, rows), None
 
 
 def _last(ids: list[str], id: str) -> int:

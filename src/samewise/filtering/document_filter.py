@@ -232,7 +232,7 @@ class Filter(Storable, storable=False):
         """Decide about the first documents, under weights that hold for all of them."""
         if self._vectors.refresh():
             self._reweigh()
-        elif is_mark(self.n_seen_):
+        if is_mark(self.n_seen_):
             self._look()
         stop = min(BLOCK, self._vectors.until_refresh(), until_mark(self.n_seen_), len(raw))
         done = self._decide(names[:stop], raw[:stop], judge)

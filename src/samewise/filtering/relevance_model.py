@@ -35,15 +35,17 @@ _Floats = NDArray[np.float64]
 
 TOP, TIP = 0.05, 0.01
 """The shares of documents above s₀ and above s₁."""
+PATIENCE = 256
+"""Documents before the first question: by then weights of terms and levels are worth asking by."""
 _RATE = 0.3
-_MEAN, _COLLECTION, _TOPIC = -4.9, 1.0, 2.0
+_MEAN, _COLLECTION, _TOPIC = -4.9, 0.5, 2.0
 # What is known of cosines of texts before any are seen, and as how many documents it counts.
 _START, _DECAY, _WEIGHT = 0.065, 1 / 28, 50
 # Beyond, a score could say nothing more.
 _FAR = 1e6
 _STEPS, _NEAR = 100, 1e-9
 # What the last question must promise to teach.
-_PRICE = 0.4
+_PRICE = 0.8
 # The expectation over a_t, and the thresholds that are compared.
 _NODES, _SHARES = hermegauss(9)
 _SHARES = _SHARES / _SHARES.sum()

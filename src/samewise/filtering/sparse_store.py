@@ -205,6 +205,8 @@ def restored_keyed(saved: Saved, first: type, second: type) -> dict[tuple[Any, A
 def unpacked_pairs(saved: Saved, name: str, first: type, second: type) -> list[tuple[Any, Any]]:
     """The list of pairs that was packed, if they are of these types."""
     pairs = _unpacked(saved, name)
-    right = all(isinstance(pair, list) and list(map(type, pair)) == [first, second] for pair in pairs)
+    right = all(
+        isinstance(pair, list) and list(map(type, pair)) == [first, second] for pair in pairs
+    )
     saved.check(right, f"{name} must be pairs of {first.__name__} and {second.__name__}")
     return [(pair[0], pair[1]) for pair in pairs]

@@ -15,6 +15,7 @@ from samewise.files.state import Saved, State
 from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival
 from samewise.filtering.document_filter import BLOCK, Decision, unpacked_documents
 from samewise.filtering.filter_parameters import COUNT, SHARE, UTILITY, parameter
+from samewise.filtering.relevance_model import PATIENCE
 from samewise.filtering.sparse_store import Rows
 
 
@@ -89,23 +90,24 @@ class TopicFilter(AdaptiveFilter):
     Notes
     -----
     Of the scores s of a topic, let 5 % be above s₀ and 1 % above s₁. In x = (s − s₀) / m with
-    m = (s₁ − s₀) / ln 5, a part e⁻ˣ of the irrelevant documents above s₀ is above x, if they fall off
-    exponentially; of the relevant ones e^(−0.3x). The log-odds of relevance are then a_t + 0.7x, and
-    w = e^a/0.3 documents above s₀ are relevant to each one that is not. F_β of a threshold x is
+    m = (s₁ − s₀) / ln 5, a part e⁻ˣ of the irrelevant documents above s₀ is above x, if they fall
+    off exponentially; of the relevant ones e^(−0.3x). The log-odds of relevance are then a_t + 0.7x,
+    and w = e^a/0.3 documents above s₀ are relevant to each one that is not. F_β of a threshold is
 
         (1 + β²) w e^(−0.3x) / (e⁻ˣ + w e^(−0.3x) + β² w),
 
     and θ_t has the largest expected one under the posterior of a_t, given judgments: a priori
-    a_t = μ + δ_t with μ ~ N(−4.9, 1) for the collection and δ_t ~ N(0, 4) for the topic. A judgment
+    a_t = μ + δ_t with μ ~ N(−4.9, ¼) for the collection and δ_t ~ N(0, 4) for the topic. A judgment
     at probability p teaches about p(1 − p) Var(a_t); a question is asked where this is at least
-    0.4 / (1 + q), with q questions left for each topic. s₀ and m are measured again when the number
-    of documents, or of those that a topic holds, is 2ᵏ or 3·2ᵏ, and when weights of terms or the
-    metric change. Before, they are those of cosines of texts (0.065, 1/28), which count as 50
+    0.8 / (1 + q), with q questions left for each topic, but not among the first 256 documents,
+    whose weights of terms still change much. s₀ and m are measured when the number of documents is
+    2ᵏ or 3·2ᵏ, on the last 4096 of them, and on the same ones again when the topic holds so many,
+    or when weights of terms or the metric change. Before, they are those of cosines of texts (0.065, 1/28), which count as 50
     documents. The last `recent` judgments are remembered.
 
-    Feedback that comes unasked costs no budget: a document that is relevant is held, and one that is
-    not is taken out of the topic. A document without any known term has the similarity 0
-    to everything.
+    Feedback that comes unasked costs no budget: a document that is relevant is held, and one that
+    is not is taken out of the topic. A document without any known term has the similarity 0 to
+    everything.
 
     The filter keeps the documents that are held, the open questions, and the recent documents; the
     cost of a document does not depend on how many were not assigned.
@@ -123,9 +125,9 @@ class TopicFilter(AdaptiveFilter):
     >>> cocoa = TopicFilter().fit({"cocoa": "cocoa beans", "gold": "gold"})
     >>> cocoa.observe("Cocoa beans were dear.", "d1")
     [Decision(document='d1', topic='cocoa', score=0.81..., action='assign', answer=None)]
-    >>> cocoa.observe("The ships had cocoa, rubber, tin and other goods on board.", "d2")
-    [Decision(document='d2', topic='cocoa', score=0.18..., action='ask', answer=None)]
-    >>> cocoa.feedback("d2", "cocoa", False)
+    >>> cocoa.feedback("d1", "cocoa", True)
+    >>> [len(cocoa.observe(text)) for text in ("Dear beans.", "Rain in the north.")]
+    [1, 0]
 
     The thesis' rule:
 
@@ -142,9 +144,8 @@ class TopicFilter(AdaptiveFilter):
     >>> from samewise import GCosLA, TextVectors
     >>> words, learner = TextVectors(256), GCosLA()
     >>> filter = TopicFilter(metric=learner, vectorizer=words).fit({"gold": "gold ore"})
-    >>> rain = "gold rain in the north and the west, wind, snow, ice, hail and storm"
-    >>> filter.observe(rain, "d1", judge=lambda document, topic: False)[0].answer
-    False
+    >>> _ = filter.observe("gold and rain", "d1")
+    >>> filter.feedback("d1", "gold", False)
     >>> learner.n_seen_
     1
 
@@ -166,7 +167,7 @@ class TopicFilter(AdaptiveFilter):
     mode: str = parameter("online", StrOptions({"online", "simple"}))
     _: KW_ONLY
     alpha: float = parameter(0.7, SHARE)
-    thresholds: Any = parameter("auto", StrOptions({"auto"}), tuple)
+    thresholds: str | tuple[float, float] = parameter("auto", StrOptions({"auto"}), tuple)
     utility: float | str = parameter(1.0, *UTILITY)
     n_initial: int = parameter(10, COUNT)
     feedback_budget: int = parameter(50, Interval(Integral, 0, None, closed="left"))
@@ -211,10 +212,11 @@ class TopicFilter(AdaptiveFilter):
         return held.least(self.alpha), True, True
 
     def _questions_left(self) -> int:
-        return max(self.feedback_budget - self.n_asked_, 0) if self.mode == "online" else 0
+        early = self._fits and self.n_seen_ < PATIENCE
+        return 0 if early or self.mode == "simple" else self.feedback_budget - self.n_asked_
 
     def _asks(self, i: int, score: float) -> bool:
-        if not self._questions_left():
+        if self._questions_left() <= 0:
             return False
         if self._fits:
             limits = self._present_limits()
@@ -254,9 +256,10 @@ class BatchTopicFilter(AdaptiveFilter):
     thresholds="auto": a document d is assigned to a topic t iff sim(t, d) ≥ θ_t, which follows from
     the distribution of the scores of the whole collection, as in `TopicFilter`.
 
-    thresholds="seeds" is the thesis' filter. Each topic is seeded with the `n_initial` documents of the collection that are the most similar
-    to it by s₁ (of equal ones, the earlier). Then θ_t is the smallest sim(t, d′) among them, and
-    every document d, in order, is assigned iff sim(t, d) ≥ θ_t, after which
+    thresholds="seeds" is the thesis' filter. Each topic is seeded with the `n_initial` documents of
+    the collection that are the most similar to it by s₁ (of equal ones, the earlier). Then θ_t is
+    the smallest sim(t, d′) among them, and every document d, in order, is assigned iff
+    sim(t, d) ≥ θ_t, after which
 
         θ_t ← min(θ_t, min over the documents d′ of t of sim(t, d′)).
 
@@ -274,8 +277,8 @@ class BatchTopicFilter(AdaptiveFilter):
         What thresholds="auto" maximizes: β of F_β; the scaled linear utility; or, as its opposite,
         the detection cost, with the weights of `samewise.scores`.
     n_initial : int, default=10
-        Documents to seed a topic with, for thresholds="seeds". Documents without any similarity to a topic (s₁ ≤ 0) are
-        not taken; a topic without any seed gets no documents.
+        Documents to seed a topic with, for thresholds="seeds". Documents without any similarity to
+        a topic (s₁ ≤ 0) are not taken; a topic without any seed gets no documents.
     max_documents : int or None, default=None
         The largest number of documents that a topic holds. With one more, the oldest is forgotten:
         it is no neighbor any more to documents that come. What it meant to the threshold of the
@@ -355,7 +358,7 @@ class BatchTopicFilter(AdaptiveFilter):
         seeds: dict[tuple[str, int], Decision] = {}
         if not self._fits:
             seeds = self._seed(names, raw)
-        elif len(raw):
+        else:
             self._measure(range(len(self.topics_)), names, raw)
         decisions: list[list[Decision]] = []
         for start in range(0, len(raw), BLOCK):
@@ -366,6 +369,7 @@ class BatchTopicFilter(AdaptiveFilter):
                 of_one.sort(key=lambda decision: self._number[decision.topic])
             self._window.add(some, part)
             decisions += made
+        self._sample_last()
         return decisions
 
     def _seed(self, ids: Sequence[str], raw: Rows) -> dict[tuple[str, int], Decision]:
