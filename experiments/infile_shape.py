@@ -155,11 +155,11 @@ def beyond_text(rows: list[dict[str, Any]]) -> str:
     return f"""
 ## Beyond the protocol: thresholds that follow the collection
 
-Filters with thresholds="auto", beside Run 1, with at most as many questions: 50 for the whole stream.
-Rocchio and online logistic regression (`_filter_baselines.py`) have one question for each topic, the
-idf of the whole collection in advance, and the best of {len(SHARES)} thresholds on every second
-topic. The constants of "auto" were chosen by F on the same topics, among about sixty settings of the
-prior, of the levels and of when to ask; the filters are to be compared on the other topics.
+Filters with thresholds="auto", beside Run 1, with at most as many questions: 50 for the whole
+stream. Rocchio and online logistic regression (`_filter_baselines.py`) have one question for each
+topic, the idf of the whole collection in advance, and the best of {len(SHARES)} thresholds on every
+second topic. The constants of "auto" were chosen by F on the same topics, among about sixty
+settings of the prior, of the levels and of when to ask; compare filters on the other topics.
 
 {markdown(rows)}
 """

@@ -105,7 +105,7 @@ def close(found, expected):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_filter(setting, seed):
-    topics, documents, relevant = stream(seed, 60)
+    topics, documents, relevant = stream(seed, 50)
     judge, settings = told(relevant), SETTINGS[setting]
     slow = slow_twin(topics, settings)
     expected = plain_run(slow, documents, judge)
@@ -124,7 +124,7 @@ def test_filter(setting, seed):
 
 
 def test_feedback_that_comes_later_and_unasked(seed):
-    topics, documents, relevant = stream(seed, 60)
+    topics, documents, relevant = stream(seed, 50)
     fast, slow = (
         TopicFilter(feedback_budget=5).fit(named(topics)),
         slow_twin(topics, SETTINGS["auto"]),

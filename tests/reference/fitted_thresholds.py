@@ -1,12 +1,13 @@
 """Thresholds from scores and judgments, one document and one topic at a time.
 
-The posterior by Newton's method on the whole matrix, the expectation by the same nine nodes, and the
-best threshold by trying all of them.
+The posterior by Newton's method on the whole matrix, the expectation by the same nine nodes, and
+the best threshold by trying all of them.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -43,6 +44,8 @@ def posterior(n, judged):
         while value(a + step) < value(a) - 1e-12:
             step = step / 2
         a = a + step
+        if np.abs(step).max() < 1e-11:
+            break
     return a, np.diag(np.linalg.inv(hessian))
 
 
@@ -56,6 +59,7 @@ def utility_of(x, w, utility):
     return (1 + b) * precision * recall / (b * precision + recall)
 
 
+@lru_cache(None)
 def best_x(a, v, utility):
     nodes, shares = np.polynomial.hermite_e.hermegauss(9)
     best, found = -math.inf, None

@@ -91,8 +91,8 @@ class TopicFilter(AdaptiveFilter):
     -----
     Of the scores s of a topic, let 5 % be above s₀ and 1 % above s₁. In x = (s − s₀) / m with
     m = (s₁ − s₀) / ln 5, a part e⁻ˣ of the irrelevant documents above s₀ is above x, if they fall
-    off exponentially; of the relevant ones e^(−0.3x). The log-odds of relevance are then a_t + 0.7x,
-    and w = e^a/0.3 documents above s₀ are relevant to each one that is not. F_β of a threshold is
+    off exponentially; of the relevant ones e^(−0.3x). The log-odds of relevance are then
+    a_t + 0.7x, and w = e^a/0.3 documents above s₀ are relevant to each one that is not. F_β is
 
         (1 + β²) w e^(−0.3x) / (e⁻ˣ + w e^(−0.3x) + β² w),
 
@@ -102,8 +102,8 @@ class TopicFilter(AdaptiveFilter):
     0.8 / (1 + q), with q questions left for each topic, but not among the first 256 documents,
     whose weights of terms still change much. s₀ and m are measured when the number of documents is
     2ᵏ or 3·2ᵏ, on the last 4096 of them, and on the same ones again when the topic holds so many,
-    or when weights of terms or the metric change. Before, they are those of cosines of texts (0.065, 1/28), which count as 50
-    documents. The last `recent` judgments are remembered.
+    or when weights of terms or the metric change. At first they are those of cosines of texts
+    (0.065, 1/28), which count as 50 documents. The last `recent` judgments are remembered.
 
     Feedback that comes unasked costs no budget: a document that is relevant is held, and one that
     is not is taken out of the topic. A document without any known term has the similarity 0 to
