@@ -52,7 +52,9 @@ FILTERS = {
     "cosines": lambda: TopicFilter(
         thresholds=(0.3, 0.7), n_initial=2, metric=GCosLA(average=("suffix", 3)), vectorizer=SMALL
     ),
-    "batch": lambda: BatchTopicFilter(n_initial=2),
+    "batch auto": lambda: BatchTopicFilter(),
+    "auto": lambda: TopicFilter(feedback_budget=8),
+    "batch": lambda: BatchTopicFilter(thresholds="seeds", n_initial=2),
     "pola": lambda: PolaFilter(vectorizer=SMALL),
     "pola capped": lambda: PolaFilter(max_documents=4, use_topic=False, vectorizer=SMALL),
     "perceptron": lambda: PerceptronFilter(vectorizer=TextVectors(512)),
