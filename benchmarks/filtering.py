@@ -25,7 +25,7 @@ N_DOCUMENTS, N_TOPICS, N_GROUPS = 100_000, 50, 20
 WANTED_SPEED, WANTED_RATIO = 3000, 20
 SAMPLE = 100
 N_KILLED = 20_000
-SETTINGS = {"theta1": 0.3, "max_documents": 200}
+SETTINGS = {"thresholds": (0.3, 0.7), "max_documents": 200}
 
 
 def present() -> bool:

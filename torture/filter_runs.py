@@ -39,7 +39,7 @@ def write_stream(folder: Path, n: int, rng: np.random.Generator) -> None:
 def command(folder: Path, state: str) -> None:
     files = {"topics": "topics.json", "documents": "documents.jsonl", "feedback": "judged.jsonl"}
     given = [f"--{option}={folder / name}" for option, name in {**files, "state": state}.items()]
-    app(["filter", *given, "--theta1=0.2", "--initial=3", "--budget=200"])
+    app(["filter", *given, "--thresholds=0.2,0.7", "--initial=3", "--budget=200"])
 
 
 def command_into(folder: Path, state: str, output: int) -> None:

@@ -44,22 +44,23 @@ def named(topics):
 
 
 SETTINGS = {
-    "online": {"theta1": 0.4, "n_initial": 3, "feedback_budget": 5},
-    "no budget": {"theta1": 0.4, "n_initial": 2, "feedback_budget": 0},
-    "large budget": {"theta1": 0.3, "n_initial": 5, "feedback_budget": 1000},
-    "first only": {"theta1": 0.5, "n_initial": 1, "feedback_budget": 2},
-    "topic alone": {"theta1": 0.4, "n_initial": 2, "alpha": 1.0},
-    "documents alone": {"theta1": 0.4, "n_initial": 2, "alpha": 0.0},
-    "capped": {"theta1": 0.3, "n_initial": 3, "feedback_budget": 2, "max_documents": 4},
-    "simple": {"mode": "simple", "theta1": 0.45, "theta2": 0.8},
-    "simple at a tie": {"mode": "simple", "alpha": 0.5, "theta1": 0.5, "theta2": 0.5},
-    "simple capped": {"mode": "simple", "theta1": 0.4, "theta2": 0.6, "max_documents": 2},
+    "online": {"thresholds": (0.4, 0.7), "n_initial": 3, "feedback_budget": 5},
+    "no budget": {"thresholds": (0.4, 0.7), "n_initial": 2, "feedback_budget": 0},
+    "large budget": {"thresholds": (0.3, 0.7), "n_initial": 5, "feedback_budget": 1000},
+    "first only": {"thresholds": (0.5, 0.7), "n_initial": 1, "feedback_budget": 2},
+    "topic alone": {"thresholds": (0.4, 0.7), "n_initial": 2, "alpha": 1.0},
+    "documents alone": {"thresholds": (0.4, 0.7), "n_initial": 2, "alpha": 0.0},
+    "capped": {"thresholds": (0.3, 0.7), "n_initial": 3, "feedback_budget": 2, "max_documents": 4},
+    "simple": {"mode": "simple", "thresholds": (0.45, 0.8)},
+    "simple at a tie": {"mode": "simple", "alpha": 0.5, "thresholds": (0.5, 0.5)},
+    "simple capped": {"mode": "simple", "thresholds": (0.4, 0.6), "max_documents": 2},
 }
 
 
 def reference(topics, settings, **more):
     names = {"feedback_budget": "budget", "max_documents": "cap"}
     settings = {names.get(name, name): value for name, value in settings.items()}
+    settings["theta1"], settings["theta2"] = settings.pop("thresholds")
     return plain.TopicFilter([list(t) for t in topics], **settings, **more)
 
 
@@ -153,7 +154,7 @@ def test_batch(alpha, cap, seed):
     expected, thetas = plain.batch(
         [list(t) for t in topics], documents.tolist(), **settings, cap=cap
     )
-    fast = BatchTopicFilter(**settings, max_documents=cap).fit(named(topics))
+    fast = BatchTopicFilter(**settings, thresholds="seeds", max_documents=cap).fit(named(topics))
     found = fast.decide(documents)
     assert [[int(d.topic[1:]) for d in of_one] for of_one in found] == expected
     np.testing.assert_array_equal(fast.thresholds_, thetas)
@@ -161,14 +162,14 @@ def test_batch(alpha, cap, seed):
 
 def test_thresholds_never_fall_online_and_never_rise_in_batch(seed):
     topics, documents, _ = stream(seed)
-    online = TopicFilter(theta1=0.3, n_initial=2, feedback_budget=0).fit(named(topics))
+    online = TopicFilter(thresholds=(0.3, 0.7), n_initial=2, feedback_budget=0).fit(named(topics))
     last = np.full(N_TOPICS, -np.inf)
     for x in documents:
         online.observe(x)
         grown = np.array([len(held) >= 2 for held in online._held])
         assert np.all(online.thresholds_[grown] >= last[grown])
         last = np.where(grown, online.thresholds_, -np.inf)
-    batch = BatchTopicFilter(n_initial=3).fit(named(topics))
+    batch = BatchTopicFilter(thresholds="seeds", n_initial=3).fit(named(topics))
     batch.decide(documents[:50])
     before = batch.thresholds_
     batch.observe_many(documents[50:])
@@ -202,7 +203,7 @@ def forms():
 def test_forms_in_place_of_the_cosine(name, mode, seed):
     topics, documents, relevant = stream(seed, 50)
     form, similarity = forms()[name]
-    settings = {"mode": mode, "theta1": 0.4, "theta2": 0.6, "n_initial": 2, "feedback_budget": 3}
+    settings = {"mode": mode, "thresholds": (0.4, 0.6), "n_initial": 2, "feedback_budget": 3}
     judge = told(relevant)
     expected = plain_run(reference(topics, settings, similarity=similarity), documents, judge)
     ids = [f"d{k}" for k in range(len(documents))]
@@ -267,7 +268,7 @@ def test_learners_in_place_of_the_cosine(name, seed):
     documents = topics[rng.integers(0, N_TOPICS, 60)] + rng.random((60, N_TERMS))
     values = documents @ topics.T
     judge = told(values > np.quantile(values, 0.6, axis=0))
-    settings = {"theta1": 0.5, "n_initial": 3, "feedback_budget": 30}
+    settings = {"thresholds": (0.5, 0.7), "n_initial": 3, "feedback_budget": 30}
     taught = Taught(name)
     slow = reference(topics, settings, similarity=taught)
     expected, moved = [], []
@@ -324,7 +325,7 @@ def test_nearest_filter(cap, seed, monkeypatch):
 
 @pytest.mark.parametrize("use_topic", [True, False])
 def test_pola_filter(use_topic, seed):
-    filter = PolaFilter(relaxation=0.5, use_topic=use_topic)
+    filter = PolaFilter(thresholds="learned", relaxation=0.5, use_topic=use_topic)
     topics, documents, relevant, decided = supervised(filter, seed)
 
     def project(M):

@@ -92,7 +92,7 @@ def test_ids_that_repeat(filter, tmp_path):
 
 
 def test_an_id_may_come_again_when_it_is_forgotten(topics):
-    filter = TopicFilter(recent=2).fit(topics)
+    filter = TopicFilter(thresholds=(0.42, 0.7), recent=2).fit(topics)
     filter.observe_many(["x", "y", "z", "x"], ["a", "b", "c", "a"])
     with pytest.raises(InvalidInputError, match="1 documents before"):
         filter.observe("again", "a")
@@ -110,7 +110,7 @@ def test_feedback_that_cannot_be_used(filter, tmp_path):
 
 
 def test_feedback_that_comes_too_late(topics):
-    filter = TopicFilter("simple", recent=2).fit(topics)
+    filter = TopicFilter("simple", thresholds=(0.42, 0.7), recent=2).fit(topics)
     assert filter.observe("cocoa beans harvest", "kept")
     filter.observe_many(["rain", "snow", "wind"])
     with pytest.raises(InvalidInputError, match="neither one of the last 2 documents nor held"):
@@ -120,14 +120,14 @@ def test_feedback_that_comes_too_late(topics):
 
 
 def test_a_budget_of_zero_asks_nothing(topics, documents, judge):
-    filter = TopicFilter(feedback_budget=0).fit(topics)
+    filter = TopicFilter(thresholds=(0.42, 0.7), feedback_budget=0).fit(topics)
     found = filter.observe_many(documents, judge=judge)
     assert {d.action for of_one in found for d in of_one} == {"assign"}
     assert filter.n_asked_ == 0
 
 
 def test_questions_end_with_the_budget(topics, documents):
-    filter = TopicFilter(feedback_budget=3).fit(topics)
+    filter = TopicFilter(thresholds=(0.42, 0.7), feedback_budget=3).fit(topics)
     found = [d.action for of_one in filter.observe_many(documents) for d in of_one]
     assert found.count("ask") == filter.n_asked_ == 3
     assert "assign" in found
@@ -161,7 +161,13 @@ def test_topics_that_cannot_be_used(topics, match):
     [
         {"mode": "offline"},
         {"alpha": 1.1},
-        {"theta1": np.nan},
+        {"thresholds": (np.nan, 0.7)},
+        {"thresholds": (0.4,)},
+        {"thresholds": (0.4, True)},
+        {"thresholds": [0.4, 0.7]},
+        {"thresholds": "seeds"},
+        {"utility": 0.0},
+        {"utility": "f1"},
         {"n_initial": 0},
         {"feedback_budget": -1},
         {"max_documents": 0},
@@ -175,9 +181,9 @@ def test_parameters_out_of_range(topics, wrong):
 
 def test_things_that_do_not_go_together(topics):
     with pytest.raises(InvalidInputError, match="max_documents=3 is below n_initial=10"):
-        TopicFilter(max_documents=3).fit(topics)
+        TopicFilter(thresholds=(0.42, 0.7), max_documents=3).fit(topics)
     with pytest.raises(InvalidInputError, match="max_documents=3 is below"):
-        BatchTopicFilter(max_documents=3).fit(topics)
+        BatchTopicFilter(thresholds="seeds", max_documents=3).fit(topics)
     with pytest.raises(InvalidInputError, match="compares vectors of 2 features, but"):
         TopicFilter(metric=Bilinear(np.eye(2))).fit(topics)
     with pytest.raises(InvalidInputError, match="normalizer 'cosine'"):
@@ -208,7 +214,7 @@ def test_a_form_of_a_learner_from_labels(topics, documents, judge):
     X, y = vectors.transform([d.text for d, _ in told]), [t for _, t in told]
     sila = SiLA(3, n_passes=3).fit(X, y)
     limit = float(np.quantile(sila.metric_.cross(vectors.transform(topics.values()), X), 0.75))
-    settings = {"theta1": limit, "theta2": limit, "vectorizer": vectors}
+    settings = {"thresholds": (limit, limit), "vectorizer": vectors}
     filter = TopicFilter("simple", metric=sila.metric_, **settings).fit(topics)
     found = filter.observe_many(documents[100:])
     right = [judge(d.document, d.topic) for of_one in found for d in of_one]
@@ -255,7 +261,7 @@ def test_before_fit(topics):
 
 
 def test_a_batch_is_decided_once(topics, documents):
-    filter = BatchTopicFilter(n_initial=2).fit(topics)
+    filter = BatchTopicFilter(thresholds="seeds", n_initial=2).fit(topics)
     filter.decide(documents[:20])
     with pytest.raises(InvalidInputError, match="This stream has begun"):
         filter.decide(documents[20:])
@@ -263,14 +269,14 @@ def test_a_batch_is_decided_once(topics, documents):
 
 
 def test_a_batch_counts_all_documents_at_first(topics, documents):
-    filter = BatchTopicFilter(n_initial=2).fit(topics)
+    filter = BatchTopicFilter(thresholds="seeds", n_initial=2).fit(topics)
     found = filter.decide(documents)
     assert filter._vectors.n_documents_ == len(documents) == filter.n_seen_
     assert {d.topic for of_one in found for d in of_one} == set(topics)
 
 
 def test_an_answered_question_is_closed():
-    filter = TopicFilter(theta1=0.1, recent=1).fit({"gold": "gold mine ore"})
+    filter = TopicFilter(thresholds=(0.1, 0.7), recent=1).fit({"gold": "gold mine ore"})
     assert filter.observe("gold mine", "a")[0].action == "ask"
     filter.observe("rain", "b")
     # An open question is remembered beyond the recent documents, an answered one is not.

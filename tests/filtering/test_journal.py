@@ -28,7 +28,7 @@ from tests.filtering.conftest import make_documents
 
 
 def make(topics, **more):
-    settings = {"theta1": 0.3, "n_initial": 3, "feedback_budget": 8, "max_documents": 30}
+    settings = {"thresholds": (0.3, 0.7), "n_initial": 3, "feedback_budget": 8, "max_documents": 30}
     return TopicFilter(**{**settings, **more}).fit(topics)
 
 
@@ -174,7 +174,8 @@ import json, sys
 from samewise.filtering import Documents, Judgments, FilterRun, TopicFilter
 folder = sys.argv[1]
 topics = json.load(open(folder + "/topics.json"))
-filter = TopicFilter(theta1=0.3, n_initial=3, feedback_budget=8, max_documents=30).fit(topics)
+settings = {"n_initial": 3, "feedback_budget": 8, "max_documents": 30}
+filter = TopicFilter(thresholds=(0.3, 0.7), **settings).fit(topics)
 judge = Judgments.read(folder + "/judged.jsonl")
 with FilterRun(filter, folder + "/killed", judge=judge, block=32, save_every=300) as run:
     for document, decisions in run.process(Documents(folder + "/documents.jsonl")):

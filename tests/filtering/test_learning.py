@@ -41,7 +41,10 @@ def f_of_the_second_half(metric, number):
     topics, texts, relevant = noisy_stream(number)
     names = list(topics)
     filter = TopicFilter(
-        theta1=0.4, feedback_budget=60, metric=metric, vectorizer=TextVectors(64, idf=None)
+        thresholds=(0.4, 0.7),
+        feedback_budget=60,
+        metric=metric,
+        vectorizer=TextVectors(64, idf=None),
     ).fit(topics)
     made = filter.observe_many(
         texts, judge=lambda id, topic: bool(relevant[int(id), names.index(topic)])

@@ -29,27 +29,32 @@ from samewise.learners import GCosLA
 
 SMALL = TextVectors(48)
 FILTERS = {
-    "online": lambda: TopicFilter(theta1=0.3, n_initial=3, feedback_budget=8),
+    "online": lambda: TopicFilter(thresholds=(0.3, 0.7), n_initial=3, feedback_budget=8),
     "capped": lambda: TopicFilter(
-        theta1=0.3, n_initial=3, feedback_budget=2, max_documents=5, recent=30
+        thresholds=(0.3, 0.7), n_initial=3, feedback_budget=2, max_documents=5, recent=30
     ),
-    "simple": lambda: TopicFilter("simple", theta1=0.3, theta2=0.5),
+    "simple": lambda: TopicFilter("simple", thresholds=(0.3, 0.5)),
     "form": lambda: TopicFilter(
-        theta1=0.3, n_initial=2, metric=GeneralizedCosine(np.eye(48)), vectorizer=SMALL
+        thresholds=(0.3, 0.7), n_initial=2, metric=GeneralizedCosine(np.eye(48)), vectorizer=SMALL
     ),
     "pairs": lambda: TopicFilter(
-        theta1=0.3, n_initial=2, metric=PassiveAggressive(init="identity"), vectorizer=SMALL
+        thresholds=(0.3, 0.7),
+        n_initial=2,
+        metric=PassiveAggressive(init="identity"),
+        vectorizer=SMALL,
     ),
     "triplets": lambda: TopicFilter(
-        theta1=0.3, n_initial=2, metric=OASIS(init="identity"), vectorizer=SMALL
+        thresholds=(0.3, 0.7), n_initial=2, metric=OASIS(init="identity"), vectorizer=SMALL
     ),
     "aroma": lambda: TopicFilter(
-        theta1=0.3, n_initial=2, metric=FactoredAROMA(init="identity"), vectorizer=SMALL
+        thresholds=(0.3, 0.7), n_initial=2, metric=FactoredAROMA(init="identity"), vectorizer=SMALL
     ),
     "cosines": lambda: TopicFilter(
-        theta1=0.3, n_initial=2, metric=GCosLA(average=("suffix", 3)), vectorizer=SMALL
+        thresholds=(0.3, 0.7), n_initial=2, metric=GCosLA(average=("suffix", 3)), vectorizer=SMALL
     ),
-    "batch": lambda: BatchTopicFilter(n_initial=2),
+    "batch auto": lambda: BatchTopicFilter(),
+    "auto": lambda: TopicFilter(feedback_budget=8),
+    "batch": lambda: BatchTopicFilter(thresholds="seeds", n_initial=2),
     "pola": lambda: PolaFilter(vectorizer=SMALL),
     "pola capped": lambda: PolaFilter(max_documents=4, use_topic=False, vectorizer=SMALL),
     "perceptron": lambda: PerceptronFilter(vectorizer=TextVectors(512)),
@@ -154,7 +159,7 @@ def test_a_vectorizer_of_scikit_learn_is_given_again(topics, documents, tmp_path
     ],
 )
 def test_a_learner_that_has_learned_nothing_yet(learner, topics, documents, judge, tmp_path):
-    filter = TopicFilter(theta1=0.3, metric=learner, vectorizer=SMALL).fit(topics)
+    filter = TopicFilter(thresholds=(0.3, 0.7), metric=learner, vectorizer=SMALL).fit(topics)
     again = load(_written(filter, tmp_path / "f"))
     assert not again.metric.__sklearn_is_fitted__()
     assert type(again.metric) is type(learner)
@@ -272,7 +277,9 @@ def test_ctrl_c_waits_for_the_end_of_a_block(topics, documents, tmp_path, monkey
 
 def test_equally_near_documents(tmp_path):
     """Of two documents that are equally near, one is forgotten and the other is held."""
-    filter = TopicFilter(theta1=0.1, n_initial=2, max_documents=2).fit({"gold": "gold mine ore"})
+    filter = TopicFilter(thresholds=(0.1, 0.7), n_initial=2, max_documents=2).fit(
+        {"gold": "gold mine ore"}
+    )
     texts = ["gold mine", "gold ore", "gold mine"]
     filter.observe_many(texts, ["x", "a", "y"], judge=lambda document, topic: True)
     filter.save(tmp_path / "one")

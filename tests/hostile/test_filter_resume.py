@@ -23,7 +23,7 @@ from samewise.filtering import Document, Documents, FilterRun, Judgments, TopicF
 from tests.filtering.conftest import WORDS, make_documents
 
 posix = pytest.mark.skipif(os.name != "posix", reason="output is read again on POSIX systems")
-ARGUMENTS = ["filter", "--topics", "topics.json", "--theta1", "0.3", "--initial", "3"]
+ARGUMENTS = ["filter", "--topics", "topics.json", "--thresholds", "0.3,0.7", "--initial", "3"]
 
 
 TOPICS = {name: " ".join(words[:5]) for name, words in WORDS.items()}
@@ -238,7 +238,9 @@ def test_a_name_of_a_file_that_is_no_text(files):
 def test_texts_in_memory_may_be_any(files):
     given = [Document("a", "gold \ud800"), Document("\ud800", "gold mine")]
     for wanted in (2, 0):
-        with FilterRun(TopicFilter(theta1=0.1).fit({**TOPICS, "\udc00": "gold"}), "run") as run:
+        with FilterRun(
+            TopicFilter(thresholds=(0.1, 0.7)).fit({**TOPICS, "\udc00": "gold"}), "run"
+        ) as run:
             assert len(list(run.process(given))) == wanted
             assert [id for id, _ in run.history()] == ["a", "\ud800"]
 

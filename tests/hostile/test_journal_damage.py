@@ -27,7 +27,7 @@ class Stop(BaseException):
 
 
 def started(directory):
-    filter = TopicFilter(theta1=0.3, n_initial=3, feedback_budget=8).fit(TOPICS)
+    filter = TopicFilter(thresholds=(0.3, 0.7), n_initial=3, feedback_budget=8).fit(TOPICS)
     return FilterRun(filter, directory, block=8, save_every=40, fsync=False)
 
 

@@ -59,6 +59,12 @@ Source = Annotated[
 How = Annotated[
     Mode, typer.Option(help="online asks for feedback; simple does not; batch reads all first.")
 ]
+Thresholds = Annotated[
+    str, typer.Option(help="auto; the thesis' as 0.42,0.7; or, for --mode batch, seeds.")
+]
+Utility = Annotated[
+    str, typer.Option(help="What auto maximizes: the beta of F, linear, or detection.")
+]
 State = Annotated[
     Path | None, typer.Option(help="Directory that keeps the run, so that it can go on.")
 ]
@@ -87,8 +93,8 @@ def filter(
     state: State = None,
     feedback: Feedback = None,
     alpha: Annotated[float, typer.Option(help="Weight of the topic against its documents.")] = 0.7,
-    theta1: Annotated[float, typer.Option(help="Threshold on the similarity to the topic.")] = 0.42,
-    theta2: Annotated[float, typer.Option(help="With theta1, the threshold of simple.")] = 0.7,
+    thresholds: Thresholds = "auto",
+    utility: Utility = "1",
     initial: Annotated[int, typer.Option(help="Documents to build a topic from.")] = 10,
     budget: Annotated[int, typer.Option(help="Questions for the whole stream.")] = 50,
     max_documents: MaxDocuments = None,
@@ -116,6 +122,8 @@ def filter(
             require_matplotlib("--plot")
         chosen: dict[str, Any] = {
             "alpha": alpha,
+            "thresholds": _thresholds(thresholds),
+            "utility": _number_or_text(utility),
             "n_initial": initial,
             "max_documents": max_documents,
             "metric": None if metric is None else _metric(metric),
@@ -127,8 +135,7 @@ def filter(
         if mode == Mode.batch:
             filter: Any = BatchTopicFilter(**chosen).fit(described)
         else:
-            chosen |= {"theta1": theta1, "theta2": theta2, "feedback_budget": budget}
-            filter = TopicFilter(mode.value, **chosen).fit(described)
+            filter = TopicFilter(mode.value, **chosen, feedback_budget=budget).fit(described)
         report = FilterReport(filter.topics_, judge, every)
         _decide(filter_stream(filter, source, state, judge), report, state)
         summary = report.summary(source.n_skipped)
@@ -138,6 +145,18 @@ def filter(
             _show(summary, report.evolution)
         if plot is not None:
             _draw(report.evolution, plot)
+
+
+def _thresholds(text: str) -> str | tuple[float | str, ...]:
+    parts = tuple(map(_number_or_text, text.split(",")))
+    return parts if len(parts) > 1 or isinstance(parts[0], float) else text
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _check_paths(mode: Mode, state: Path | None, feedback: Path | None, plot: Path | None) -> None:

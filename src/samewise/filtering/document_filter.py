@@ -20,7 +20,7 @@ from samewise.files import container
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable, made, restored, stored
 from samewise.filtering.documents import Document
-from samewise.filtering.recent_documents import RecentDocuments
+from samewise.filtering.recent_documents import RecentDocuments, is_mark, until_mark
 from samewise.filtering.sparse_store import Rows, as_rows, packed, stacked, unpacked_names
 from samewise.filtering.text_vectors import GivenVectors, TextVectors
 from samewise.filtering.topics import Topic
@@ -232,7 +232,9 @@ class Filter(Storable, storable=False):
         """Decide about the first documents, under weights that hold for all of them."""
         if self._vectors.refresh():
             self._reweigh()
-        stop = min(BLOCK, self._vectors.until_refresh(), len(raw))
+        if is_mark(self.n_seen_):
+            self._look()
+        stop = min(BLOCK, self._vectors.until_refresh(), until_mark(self.n_seen_), len(raw))
         done = self._decide(names[:stop], raw[:stop], judge)
         part = raw[: len(done)]
         self._window.add(names[: len(done)], part)
@@ -283,6 +285,9 @@ class Filter(Storable, storable=False):
         self._check_fitted()
         return self._window.n_seen
 
+    def _look(self) -> None:
+        """Look at the documents so far; called in ever longer intervals, see `is_mark`."""
+
     def _check_fit(self, raw: Rows) -> None:
         """Refuse topics or parameters that do not belong together."""
 
@@ -309,18 +314,22 @@ class Filter(Storable, storable=False):
         return state.add("window", self._window.state()).add("own", self._state())
 
     @classmethod
+    def _older_parameters(cls, given: Saved) -> dict[str, Any]:
+        """The values of parameters that a file of an earlier version does not have."""
+        return {}
+
+    @classmethod
     def restore(cls, saved: Saved) -> Self:
         """The filter of a saved state, without a vectorizer of scikit-learn."""
         given = saved.part("parameters")
-        filter = cls(
-            **{
-                each.name: restored(given.part(each.name), Form, OnlineLearner)
-                if given.is_a(dict, each.name)
-                else given.value(each.name)
-                for each in fields(cls)
-                if each.name != "vectorizer"
-            }
-        )
+        parameters = cls._older_parameters(given)
+        for name in {each.name for each in fields(cls)} - {"vectorizer", *parameters}:
+            if given.is_a(dict, name):
+                parameters[name] = restored(given.part(name), Form, OnlineLearner)
+            else:
+                value = given.value(name)
+                parameters[name] = tuple(value) if isinstance(value, list) else value
+        filter = cls(**parameters)
         filter._check_parameters()
         names = tuple(unpacked_names(saved, "names"))
         saved.check(0 < len(set(names)) == len(names), "topics must have names")

@@ -6,11 +6,12 @@ from dataclasses import field
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 COUNT = Interval(Integral, 1, None, closed="left")
 FINITE = Interval(Real, None, None, closed="neither")
 SHARE = Interval(Real, 0, 1, closed="both")
+UTILITY = Interval(Real, 0, None, closed="neither"), StrOptions({"linear", "detection"})
 
 
 def parameter(default: Any, *allowed: Any) -> Any:

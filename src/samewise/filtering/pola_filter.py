@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise.engine.directions import Directions
 from samewise.engine.online import Online, few_threads
@@ -15,6 +15,11 @@ from samewise.engine.rank_one_mover import RankOneMover
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import TooLargeError
 from samewise.files.state import Saved, State
+from samewise.filtering.balanced_threshold import (
+    BalancedThreshold,
+    restore_thresholds,
+    thresholds_state,
+)
 from samewise.filtering.filter_parameters import COUNT, parameter
 from samewise.filtering.sparse_store import Rows, stacked
 from samewise.filtering.supervised_filters import SupervisedFilter
@@ -31,15 +36,23 @@ class PolaFilter(SupervisedFilter):
 
     Each topic has its own (M, b), learned by POLA. A document x is relevant iff
 
-        min over the relevant documents r seen so far of (x − r)ᵀM(x − r) < b,
+        min over the relevant documents r seen so far of (x − r)ᵀM(x − r) < b − θ,
 
     and feedback makes a pair of x and that nearest r, similar if x is relevant and else not. The
     topic's own vector is the first relevant document.
+
+    POLA's own threshold is b, with θ = 0. Its steps treat a relevant and an irrelevant document
+    alike, and where few are relevant it becomes too strict. By default θ is the threshold of the
+    least balanced error, the mean of the false-positive and the false-negative rate, on the margins
+    b − distance of the last `recent` judgments, each computed before it was learned from. It is
+    chosen anew every 32 judgments of a topic, once five are relevant.
 
     Parameters
     ----------
     relaxation : float, default=0.0
         γ of POLA: a step is shorter by the factor ‖G‖²/(‖G‖² + γ). Larger is more cautious.
+    thresholds : {"auto", "learned"}, default="auto"
+        Whether θ follows the judged margins, or is 0.
     max_documents : int or None, default=None
         The largest number of relevant documents that a topic holds; with one more, the oldest is
         forgotten. By default there is no limit.
@@ -78,6 +91,7 @@ class PolaFilter(SupervisedFilter):
 
     relaxation: float = parameter(0.0, Interval(Real, 0, None, closed="left"))
     _: KW_ONLY
+    thresholds: str = parameter("auto", StrOptions({"auto", "learned"}))
     max_documents: int | None = parameter(None, None, COUNT)
     use_topic: bool = parameter(True, "boolean")
     vectorizer: Any = None
@@ -99,7 +113,12 @@ class PolaFilter(SupervisedFilter):
         ]
         # None until a first step: M is zero, and would take its memory nevertheless.
         self._engines: list[Online | None] = [None for _ in self.topics_]
+        self._thetas = [BalancedThreshold(self.recent) for _ in self.topics_]
         self._reweigh()
+
+    @classmethod
+    def _older_parameters(cls, given: Saved) -> dict[str, Any]:
+        return {} if given.has("thresholds") else {"thresholds": "learned"}
 
     def _engine(self) -> Online:
         """POLA before its first step."""
@@ -126,7 +145,7 @@ class PolaFilter(SupervisedFilter):
 
     def _margins(self, raw: Rows, unit: Rows) -> list[float]:
         return [
-            self._nearest(i, unit)[1] if len(self._units[i]) else -np.inf
+            self._nearest(i, unit)[1] - self._thetas[i].value if len(self._units[i]) else -np.inf
             for i in range(len(self.topics_))
         ]
 
@@ -143,6 +162,8 @@ class PolaFilter(SupervisedFilter):
     def _compare(self, i: int, x: Rows, y: float) -> None:
         """POLA's step for the pair of x and the nearest relevant document."""
         place, margin = self._nearest(i, x)
+        if self.thresholds == "auto":
+            self._thetas[i].add(margin, y > 0)
         if y * margin >= 1.0:
             return
         engine = self._engines[i] = self._engines[i] or self._engine()
@@ -155,6 +176,8 @@ class PolaFilter(SupervisedFilter):
     def _state(self) -> State:
         sizes = np.array([len(rows) for rows in self._relevant], dtype=np.int64)
         state = State({"sizes": sizes})
+        if self.thresholds == "auto":
+            state.add("thetas", thresholds_state(self._thetas))
         state.add("relevant", stacked(self._relevant, self._topics.n_features).state())
         for i, engine in enumerate(self._engines):
             if engine is not None:
@@ -177,4 +200,7 @@ class PolaFilter(SupervisedFilter):
                 right = mover.store.shape == (d, d) and mover.psd == "each"
                 saved.check(right, "matrices must be PSD, with the features of the topics")
                 self._engines[i] = engine
+        self._thetas = [BalancedThreshold(self.recent) for _ in range(n)]
+        if self.thresholds == "auto":
+            restore_thresholds(saved.part("thetas"), self._thetas)
         self._reweigh()

@@ -85,16 +85,21 @@ class RecentDocuments:
         place, (start, _, rows) = self._places[id]
         return rows.row(place - start)
 
-    def state(self) -> State:
-        """The last documents, in whatever blocks they came."""
+    def last(self, n: int) -> tuple[list[str], Rows]:
+        """Ids and vectors of the last n documents, or of all that are there."""
+        first = max(self._first, self.n_seen - n)
         ids: list[str] = []
         parts: list[Rows] = []
         for start, names, rows in self._blocks:
-            skip = max(self._first - start, 0)
+            skip = max(first - start, 0)
             ids += names[skip:]
             parts.append(rows[skip:])
-        state = State({"ids": packed(ids)}, {"n_seen": self.n_seen})
-        return state.add("rows", stacked(parts, self.n_features).state())
+        return ids, stacked(parts, self.n_features)
+
+    def state(self) -> State:
+        """The last documents, in whatever blocks they came."""
+        ids, rows = self.last(self.size)
+        return State({"ids": packed(ids)}, {"n_seen": self.n_seen}).add("rows", rows.state())
 
     @classmethod
     def restore(cls, saved: Saved, size: int, n_features: int) -> RecentDocuments:
@@ -108,3 +113,14 @@ class RecentDocuments:
         window.n_seen = n_seen - len(ids)
         window.add(ids, rows)
         return window
+
+
+def is_mark(n: int) -> bool:
+    """Whether n is 2ᵏ or 3·2ᵏ."""
+    return n > 0 and n >> ((n & -n).bit_length() - 1) in (1, 3)
+
+
+def until_mark(n: int) -> int:
+    """How many are missing to the next mark after n."""
+    power = 1 << max(n.bit_length() - 1, 0)
+    return 1 if n == 0 else (3 * power // 2 if power > 1 and n < 3 * power // 2 else 2 * power) - n

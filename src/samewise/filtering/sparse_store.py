@@ -197,8 +197,16 @@ def keyed_state(kept: Mapping[tuple[Any, Any], Rows], n_features: int) -> State:
 
 def restored_keyed(saved: Saved, first: type, second: type) -> dict[tuple[Any, Any], Rows]:
     """The rows that `keyed_state` describes, if the keys are pairs of these types."""
-    keys = _unpacked(saved, "keys")
-    right = all(isinstance(key, list) and list(map(type, key)) == [first, second] for key in keys)
-    saved.check(right, f"keys must be pairs of {first.__name__} and {second.__name__}")
+    keys = unpacked_pairs(saved, "keys", first, second)
     rows = Rows.restore(saved.part("rows"), len(keys))
-    return {(key[0], key[1]): rows.row(k) for k, key in enumerate(keys)}
+    return {key: rows.row(k) for k, key in enumerate(keys)}
+
+
+def unpacked_pairs(saved: Saved, name: str, first: type, second: type) -> list[tuple[Any, Any]]:
+    """The list of pairs that was packed, if they are of these types."""
+    pairs = _unpacked(saved, name)
+    right = all(
+        isinstance(pair, list) and list(map(type, pair)) == [first, second] for pair in pairs
+    )
+    saved.check(right, f"{name} must be pairs of {first.__name__} and {second.__name__}")
+    return [(pair[0], pair[1]) for pair in pairs]

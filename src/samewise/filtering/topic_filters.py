@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,19 +14,27 @@ from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.filtering.adaptive_filter import AdaptiveFilter, Arrival
 from samewise.filtering.document_filter import BLOCK, Decision, unpacked_documents
-from samewise.filtering.filter_parameters import COUNT, FINITE, SHARE, parameter
+from samewise.filtering.filter_parameters import COUNT, SHARE, UTILITY, parameter
+from samewise.filtering.relevance_model import PATIENCE
 from samewise.filtering.sparse_store import Rows
 
 
 @dataclass(eq=False, repr=False)
 class TopicFilter(AdaptiveFilter):
-    """Assign documents to topics by their nearest assigned document, with little or no feedback.
+    """Assign documents to topics by their nearest relevant document, with little or no feedback.
 
     For a document d and a topic t, with unit vectors,
 
         s₁ = cos(t, d),   s₂ = max over the documents d′ of t of cos(d, d′),
         sim = α s₁ + (1 − α) s₂   (s₁ alone while t has no documents).
 
+    thresholds="auto": t holds the documents that were judged relevant, and d is assigned iff
+    sim ≥ θ_t. The scores of the last 4096 documents say how those of irrelevant documents fall off,
+    and judgments say how much more slowly relevant ones do; θ_t maximizes the expected utility.
+    mode="online" asks about d where the answer says most about θ_t, if the budget for questions
+    allows, and then assigns d only on a yes; mode="simple" asks nothing. The Notes have the model.
+
+    thresholds=(θ¹, θ²) is the thesis' filter, in which t holds what was assigned to it.
     mode="online": while t holds fewer than `n_initial` documents, one with s₁ > θ¹ is asked about
     if the budget for questions allows, and assigned only on a yes; without budget it is assigned.
     Afterwards d is assigned iff sim > θ²_t, the smallest sim(t, d′) among the documents of t, each
@@ -36,15 +44,18 @@ class TopicFilter(AdaptiveFilter):
     Parameters
     ----------
     mode : {"online", "simple"}, default="online"
-        Whether questions are asked and each topic has its own threshold, or neither.
+        Whether questions are asked.
     alpha : float, default=0.7
         α, the weight of the topic's own words.
-    theta1 : float, default=0.42
-        θ¹, the threshold on s₁.
-    theta2 : float, default=0.7
-        θ², for mode="simple" only.
+    thresholds : "auto" or tuple (θ¹, θ²) of floats, default="auto"
+        Whether each topic's threshold follows the scores and the judgments, or the thresholds of
+        the thesis: θ¹ on s₁, and θ², for mode="simple" only. Its own are (0.42, 0.7).
+    utility : float or {"linear", "detection"}, default=1.0
+        What thresholds="auto" maximizes: β of F_β; the scaled linear utility; or, as its opposite,
+        the detection cost, with the weights of `samewise.scores`.
     n_initial : int, default=10
-        Documents that a topic must have before its own threshold decides; for mode="online".
+        Documents that a topic must have before its own threshold decides; for mode="online" with
+        thresholds that are given.
     feedback_budget : int, default=50
         Questions that may be asked in the whole stream; for mode="online".
     max_documents : int or None, default=None
@@ -78,9 +89,25 @@ class TopicFilter(AdaptiveFilter):
 
     Notes
     -----
-    Feedback that comes unasked costs no budget: a document that is relevant is assigned, and one
-    that is not is taken out of the topic. A document without any known term has the similarity 0
-    to everything.
+    Of the scores s of a topic, let 5 % be above s₀ and 1 % above s₁. In x = (s − s₀) / m with
+    m = (s₁ − s₀) / ln 5, a part e⁻ˣ of the irrelevant documents above s₀ is above x, if they fall
+    off exponentially; of the relevant ones e^(−0.3x). The log-odds of relevance are then
+    a_t + 0.7x, and w = e^a/0.3 documents above s₀ are relevant to each one that is not. F_β is
+
+        (1 + β²) w e^(−0.3x) / (e⁻ˣ + w e^(−0.3x) + β² w),
+
+    and θ_t has the largest expected one under the posterior of a_t, given judgments: a priori
+    a_t = μ + δ_t with μ ~ N(−4.9, ¼) for the collection and δ_t ~ N(0, 4) for the topic. A judgment
+    at probability p teaches about p(1 − p) Var(a_t); a question is asked where this is at least
+    0.8 / (1 + q), with q questions left for each topic, but not among the first 256 documents,
+    whose weights of terms still change much. s₀ and m are measured when the number of documents is
+    2ᵏ or 3·2ᵏ, on the last 4096 of them, and on the same ones again when the topic holds so many,
+    or when weights of terms or the metric change. At first they are those of cosines of texts
+    (0.065, 1/28), which count as 50 documents. The last `recent` judgments are remembered.
+
+    Feedback that comes unasked costs no budget: a document that is relevant is held, and one that
+    is not is taken out of the topic. A document without any known term has the similarity 0 to
+    everything.
 
     The filter keeps the documents that are held, the open questions, and the recent documents; the
     cost of a document does not depend on how many were not assigned.
@@ -89,12 +116,25 @@ class TopicFilter(AdaptiveFilter):
     ----------
     A. M. Qamar: Generalized cosine and similarity metrics. Thesis, Grenoble 2010, §3.2.1.
 
+    A. Arampatzis, A. van Hameren: The score-distributional threshold optimization for adaptive
+    binary classification tasks. SIGIR 2001.
+
     Examples
     --------
     >>> from samewise import TopicFilter
-    >>> cocoa = TopicFilter(theta1=0.3, n_initial=1).fit({"cocoa": "cocoa beans", "gold": "gold"})
+    >>> cocoa = TopicFilter().fit({"cocoa": "cocoa beans", "gold": "gold"})
     >>> cocoa.observe("Cocoa beans were dear.", "d1")
-    [Decision(document='d1', topic='cocoa', score=0.81..., action='ask', answer=None)]
+    [Decision(document='d1', topic='cocoa', score=0.81..., action='assign', answer=None)]
+    >>> cocoa.feedback("d1", "cocoa", True)
+    >>> [len(cocoa.observe(text)) for text in ("Dear beans.", "Rain in the north.")]
+    [1, 0]
+
+    The thesis' rule:
+
+    >>> settings = {"thresholds": (0.3, 0.7), "n_initial": 1}
+    >>> cocoa = TopicFilter(**settings).fit({"cocoa": "cocoa beans", "gold": "gold"})
+    >>> cocoa.observe("Cocoa beans were dear.", "d1")[0].action
+    'ask'
     >>> cocoa.feedback("d1", "cocoa", True)
     >>> cocoa.observe("Dear cocoa beans again.", "d2")[0].action
     'assign'
@@ -103,14 +143,14 @@ class TopicFilter(AdaptiveFilter):
 
     >>> from samewise import GCosLA, TextVectors
     >>> words, learner = TextVectors(256), GCosLA()
-    >>> filter = TopicFilter(theta1=0.3, metric=learner, vectorizer=words).fit({"gold": "gold ore"})
-    >>> filter.observe("gold and rain", "d1", judge=lambda document, topic: False)[0].answer
-    False
+    >>> filter = TopicFilter(metric=learner, vectorizer=words).fit({"gold": "gold ore"})
+    >>> _ = filter.observe("gold and rain", "d1")
+    >>> filter.feedback("d1", "gold", False)
     >>> learner.n_seen_
     1
 
-    One that was fitted to judged documents. θ¹ is on the scale of its similarity, which for SiLA is
-    not that of the cosine:
+    One that was fitted to judged documents. Thresholds that are given are on the scale of its
+    similarity, which for SiLA is not that of the cosine:
 
     >>> from samewise import SiLA
     >>> judged = ["gold ore", "an ounce of gold", "rain and snow", "snow and ice"]
@@ -118,7 +158,7 @@ class TopicFilter(AdaptiveFilter):
     TextVectors(n_features=256)
     >>> sila = SiLA(1).fit(words.transform(judged), [1, 1, 0, 0])
     >>> filter = TopicFilter(
-    ...     "simple", theta1=0.1, theta2=0.1, metric=sila.metric_, vectorizer=words
+    ...     "simple", thresholds=(0.1, 0.1), metric=sila.metric_, vectorizer=words
     ... ).fit({"gold": "gold"})
     >>> [bool(filter.observe(text)) for text in ("gold", "rain")]
     [True, False]
@@ -127,8 +167,8 @@ class TopicFilter(AdaptiveFilter):
     mode: str = parameter("online", StrOptions({"online", "simple"}))
     _: KW_ONLY
     alpha: float = parameter(0.7, SHARE)
-    theta1: float = parameter(0.42, FINITE)
-    theta2: float = parameter(0.7, FINITE)
+    thresholds: str | tuple[float, float] = parameter("auto", StrOptions({"auto"}), tuple)
+    utility: float | str = parameter(1.0, *UTILITY)
     n_initial: int = parameter(10, COUNT)
     feedback_budget: int = parameter(50, Interval(Integral, 0, None, closed="left"))
     max_documents: int | None = parameter(None, None, COUNT)
@@ -138,26 +178,56 @@ class TopicFilter(AdaptiveFilter):
 
     @property
     def _grows(self) -> bool:
-        return self.mode == "online"
+        return self.mode == "online" and not self._fits
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        given = self.thresholds
+        if isinstance(given, tuple) and not (len(given) == 2 and all(map(_is_finite, given))):
+            raise InvalidInputError(
+                "The 'thresholds' parameter of TopicFilter must be 'auto' or a tuple of two finite "
+                f"numbers, θ¹ and θ². Got {given!r} instead."
+            )
+
+    @classmethod
+    def _older_parameters(cls, given: Saved) -> dict[str, Any]:
+        if not given.has("theta1"):
+            return {}
+        return {
+            "thresholds": (given.number("theta1"), given.number("theta2")),
+            "utility": 1.0,
+        }
 
     def _begin(self) -> None:
         self.n_asked_ = 0
         super()._begin()
 
-    def _rule(self, i: int) -> tuple[float, bool, bool]:
+    def _fixed_rule(self, i: int) -> tuple[float, bool, bool]:
         held = self._held[i]
+        theta1, theta2 = self.thresholds
         if self.mode == "simple":
-            theta = self.alpha * self.theta1 + (1 - self.alpha) * self.theta2
-            return theta, len(held) > 0, False
+            return self.alpha * theta1 + (1 - self.alpha) * theta2, len(held) > 0, False
         if len(held) < self.n_initial:
-            return self.theta1, False, True
+            return theta1, False, True
         return held.least(self.alpha), True, True
 
-    def _met(self, i: int, row: Arrival) -> Decision:
-        initial = self.mode == "online" and len(self._held[i]) < self.n_initial
-        if not initial or self.n_asked_ >= self.feedback_budget:
+    def _questions_left(self) -> int:
+        early = self._fits and self.n_seen_ < PATIENCE
+        return 0 if early or self.mode == "simple" else self.feedback_budget - self.n_asked_
+
+    def _asks(self, i: int, score: float) -> bool:
+        if self._questions_left() <= 0:
+            return False
+        if self._fits:
+            limits = self._present_limits()
+            return bool(limits.low[i] <= score <= limits.high[i])
+        return len(self._held[i]) < self.n_initial
+
+    def _met(self, i: int, row: Arrival) -> Decision | None:
+        if not self._asks(i, row.score):
             return super()._met(i, row)
         self.n_asked_ += 1
+        self._limits = None
         self._pending[row.id, i] = row.raw
         return Decision(row.id, self.topics_[i], row.score, "ask")
 
@@ -165,6 +235,8 @@ class TopicFilter(AdaptiveFilter):
     def thresholds_(self) -> Any:
         """The limit that s₁ or sim must pass, for each topic."""
         self._check_fitted()
+        if self._fits:
+            return self._present_limits().assign.copy()
         return np.array([self._rule(i)[0] for i in range(len(self.topics_))])
 
     def _state(self) -> State:
@@ -181,23 +253,32 @@ class TopicFilter(AdaptiveFilter):
 class BatchTopicFilter(AdaptiveFilter):
     """Assign the documents of a whole collection to topics, without feedback.
 
-    Each topic is seeded with the `n_initial` documents of the collection that are the most similar
-    to it by s₁ (of equal ones, the earlier). Then θ_t is the smallest sim(t, d′) among them, and
-    every document d, in order, is assigned iff sim(t, d) ≥ θ_t, after which
+    thresholds="auto": a document d is assigned to a topic t iff sim(t, d) ≥ θ_t, which follows from
+    the distribution of the scores of the whole collection, as in `TopicFilter`.
+
+    thresholds="seeds" is the thesis' filter. Each topic is seeded with the `n_initial` documents of
+    the collection that are the most similar to it by s₁ (of equal ones, the earlier). Then θ_t is
+    the smallest sim(t, d′) among them, and every document d, in order, is assigned iff
+    sim(t, d) ≥ θ_t, after which
 
         θ_t ← min(θ_t, min over the documents d′ of t of sim(t, d′)).
 
     Here s₁ = cos(t, d), s₂ is the largest cos(d, d′) over the documents d′ of t, and
     sim = α s₁ + (1 − α) s₂, as in `TopicFilter`. `decide` does both steps; `observe` goes on with
-    documents that come later.
+    documents that come later, and `feedback` says what was relevant.
 
     Parameters
     ----------
     alpha : float, default=0.7
         α, the weight of the topic's own words.
+    thresholds : {"auto", "seeds"}, default="auto"
+        Whether each topic's threshold follows the scores of the collection, or its seeds.
+    utility : float or {"linear", "detection"}, default=1.0
+        What thresholds="auto" maximizes: β of F_β; the scaled linear utility; or, as its opposite,
+        the detection cost, with the weights of `samewise.scores`.
     n_initial : int, default=10
-        Documents to seed a topic with. Documents without any similarity to a topic (s₁ ≤ 0) are
-        not taken; a topic without any seed gets no documents.
+        Documents to seed a topic with, for thresholds="seeds". Documents without any similarity to
+        a topic (s₁ ≤ 0) are not taken; a topic without any seed gets no documents.
     max_documents : int or None, default=None
         The largest number of documents that a topic holds. With one more, the oldest is forgotten:
         it is no neighbor any more to documents that come. What it meant to the threshold of the
@@ -232,13 +313,15 @@ class BatchTopicFilter(AdaptiveFilter):
     Examples
     --------
     >>> from samewise import BatchTopicFilter
-    >>> batch = BatchTopicFilter(n_initial=1).fit({"cocoa": "cocoa beans", "gold": "gold"})
+    >>> batch = BatchTopicFilter().fit({"cocoa": "cocoa beans", "gold": "gold"})
     >>> texts = ["Cocoa beans.", "Rain.", "Cocoa beans and rain.", "Cocoa beans again."]
     >>> [[d.topic for d in decisions] for decisions in batch.decide(texts)]
-    [['cocoa'], [], [], ['cocoa']]
+    [['cocoa'], [], ['cocoa'], ['cocoa']]
     """
 
     alpha: float = parameter(0.7, SHARE)
+    thresholds: str = parameter("auto", StrOptions({"auto", "seeds"}))
+    utility: float | str = parameter(1.0, *UTILITY)
     n_initial: int = parameter(10, COUNT)
     max_documents: int | None = parameter(None, None, COUNT)
     metric: Any = None
@@ -272,7 +355,11 @@ class BatchTopicFilter(AdaptiveFilter):
         names = self._window.checked(ids, len(raw))
         self._vectors.count(raw)
         self._reweigh()
-        seeds = self._seed(names, raw)
+        seeds: dict[tuple[str, int], Decision] = {}
+        if not self._fits:
+            seeds = self._seed(names, raw)
+        else:
+            self._measure(range(len(self.topics_)), names, raw)
         decisions: list[list[Decision]] = []
         for start in range(0, len(raw), BLOCK):
             part, some = raw[start : start + BLOCK], names[start : start + BLOCK]
@@ -282,6 +369,7 @@ class BatchTopicFilter(AdaptiveFilter):
                 of_one.sort(key=lambda decision: self._number[decision.topic])
             self._window.add(some, part)
             decisions += made
+        self._sample_last()
         return decisions
 
     def _seed(self, ids: Sequence[str], raw: Rows) -> dict[tuple[str, int], Decision]:
@@ -308,12 +396,21 @@ class BatchTopicFilter(AdaptiveFilter):
         self._thetas = np.full(len(self.topics_), np.inf)
         super()._begin()
 
-    def _rule(self, i: int) -> tuple[float, bool, bool]:
+    @property
+    def _grows(self) -> bool:
+        return not self._fits
+
+    @classmethod
+    def _older_parameters(cls, given: Saved) -> dict[str, Any]:
+        return {} if given.has("thresholds") else {"thresholds": "seeds", "utility": 1.0}
+
+    def _fixed_rule(self, i: int) -> tuple[float, bool, bool]:
         if not len(self._held[i]):
             return np.inf, False, True
         return float(self._thetas[i]), True, False
 
     def _changed(self, i: int) -> None:
+        super()._changed(i)
         if len(self._held[i]):
             self._thetas[i] = min(self._thetas[i], self._held[i].least(self.alpha))
 
@@ -325,6 +422,8 @@ class BatchTopicFilter(AdaptiveFilter):
     def thresholds_(self) -> Any:
         """θ_t of each topic."""
         self._check_fitted()
+        if self._fits:
+            return self._present_limits().assign.copy()
         return self._thetas.copy()
 
     def _state(self) -> State:
@@ -339,3 +438,7 @@ class BatchTopicFilter(AdaptiveFilter):
         n = len(self.topics_)
         self._thetas = saved.array("thetas", n, dtypes=["float64"])
         self._thetas[~saved.array("decides", n, dtypes=["bool"])] = np.inf
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
