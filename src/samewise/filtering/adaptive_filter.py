@@ -68,6 +68,7 @@ class AdaptiveFilter(Filter, storable=False):
     n_initial: int
     max_documents: int | None
     metric: Any
+    _limits: Limits | None
 
     @property
     def _grows(self) -> bool:
@@ -129,7 +130,7 @@ class AdaptiveFilter(Filter, storable=False):
         # For a learner of triplets: the last document judged relevant, and irrelevant.
         self._judged: dict[tuple[int, bool], Rows] = {}
         self._model = RelevanceModel(len(self.topics_), self.utility, self.recent)
-        self._limits: Limits | None = None
+        self._limits = None
         # Documents to measure scores on: the last ones before a mark, however documents come.
         self._sample: tuple[list[str], Rows] = [], Rows.empty(self._topics.n_features)
         self._reweigh()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
@@ -204,6 +205,7 @@ class TopicFilter(AdaptiveFilter):
 
     def _fixed_rule(self, i: int) -> tuple[float, bool, bool]:
         held = self._held[i]
+        assert isinstance(self.thresholds, tuple)
         theta1, theta2 = self.thresholds
         if self.mode == "simple":
             return self.alpha * theta1 + (1 - self.alpha) * theta2, len(held) > 0, False
@@ -441,4 +443,4 @@ class BatchTopicFilter(AdaptiveFilter):
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

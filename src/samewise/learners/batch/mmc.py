@@ -59,9 +59,6 @@ class MMC(PairDistance, BatchPairLearner, BatchLearner):
     structure : {"full", "diagonal"}, default="full"
         Kind of matrix to learn; "diagonal" is one weight for each feature. It is learned by
         Newton's method.
-    shrinkage : float in [0, 1], default=0.7
-        Shrinkage s towards a multiple of the identity. A of trace 1 is replaced by (1 − s) A + s/d
-        I: without it, A has few directions and neighbors are lost, see the notes.
     max_iter : int, default=500
         Maximum number of iterations.
     tol : float, default=1e-3
@@ -74,6 +71,9 @@ class MMC(PairDistance, BatchPairLearner, BatchLearner):
     callback : callable, default=None
         Called after each iteration with a dict; if it returns a true value, learning stops. The
         dict has "iteration", the fields of `history_`, and "components", the present L.
+    shrinkage : float in [0, 1], default=0.7
+        Shrinkage s towards a multiple of the identity. A of trace 1 is replaced by (1 − s) A + s/d
+        I: without it, A has few directions and neighbors are lost, see the notes.
     purpose : {"neighbors", "verification"}, default="neighbors"
         What the metric is for, if pairs are sampled from labeled examples. "neighbors": for each
         example its nearest of its own class and of the others, which tells what to bring near for
