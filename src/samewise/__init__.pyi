@@ -1,10 +1,12 @@
 """The public names, for type checkers; written by `python -m tools.stub`."""
 
+from samewise import adapt as adapt
 from samewise import datasets as datasets
 from samewise import exceptions as exceptions
 from samewise import filtering as filtering
 from samewise import plots as plots
 from samewise import scores as scores
+from samewise.adapt import LiveAdapter as LiveAdapter
 from samewise.decide import KNNClassifier as KNNClassifier
 from samewise.decide import PerClassClassifier as PerClassClassifier
 from samewise.decide import Verifier as Verifier
@@ -96,6 +98,7 @@ __all__ = [
     "LDA",
     "LEGO",
     "LMNN",
+    "LiveAdapter",
     "LowRankBilinear",
     "MCML",
     "MMC",
@@ -128,6 +131,7 @@ __all__ = [
     "TopicFilter",
     "Triplets",
     "Verifier",
+    "adapt",
     "choose_learner",
     "compare",
     "datasets",
