@@ -1,4 +1,4 @@
-"""Simulated users who judge lists: what a live adapter is shown, and how its forms rank test queries."""
+"""Simulated users who judge lists, and how an adapter's forms rank test queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from samewise._typing import Array, Indices
 from samewise.adapt.shown_lists import fill_slots
 
 BLOCK = 25
-"""Lists made together, as an index that serves many users does: the live form is a little behind."""
+"""Lists made together, as where many users are served: the live form is a little behind."""
 DEPTH = 100
 SHOWN, EXPLORED = 10, 3
 
@@ -32,8 +32,8 @@ class Corpus:
 class Users:
     """How users answer: liked is what has the class of the query.
 
-    Each answer is flipped with probability `noise`; "random" users toss a coin; "inverted" ones say the
-    opposite; both from event `since` on, as "drift" users do about a tenth of the classes.
+    Each answer is flipped with probability `noise`; "random" users toss a coin; "inverted" ones say
+    the opposite; both from event `since` on, as "drift" users do about a tenth of the classes.
     """
 
     kind: str = "good"

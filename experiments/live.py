@@ -8,9 +8,10 @@ ranked against all items: precision@1, precision@10 and mAP.
 Without a guard the live form is served: its seven best and three of ranks 8 to 100 are shown. With
 it: the six best of what is served, the live form's candidate, and three explored.
 
-The margin and the number of whitened coordinates are compared on the training part alone: a fifth of
-its questions is held out and ranked against the rest, after 1 000 lists (`choice.csv`). The depth of
-the exploration, 100, belongs to the simulation: a depth of 30 teaches less about mAP, one of 300 more.
+The margin and the number of whitened coordinates are compared on the training part alone: a fifth
+of its questions is held out and ranked against the rest, after 1 000 lists (`choice.csv`). The
+depth of the exploration, 100, belongs to the simulation: a depth of 30 teaches less about mAP, one
+of 300 more.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def one(
 
 
 def oasis(corpus: Corpus, at: tuple[int, ...]) -> dict[int, Any]:
-    """OASIS with its defaults, from as many random triplets of training items as there are lists."""
+    """OASIS with its defaults, from as many random triplets of training items as lists."""
     told = Triplets.from_labels(corpus.items, corpus.item_labels, at[-1], random_state=0)
     found, learner, seen = {}, OASIS(), 0
     for upto in at:

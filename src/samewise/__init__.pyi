@@ -69,6 +69,7 @@ from samewise.report import ReportOptions as ReportOptions
 from samewise.report import write_report as write_report
 from samewise.search import Index as Index
 from samewise.search import margins as margins
+from samewise.supervision import Judgements as Judgements
 from samewise.supervision import Pairs as Pairs
 from samewise.supervision import Triplets as Triplets
 
@@ -89,6 +90,7 @@ __all__ = [
     "IGML",
     "ITML",
     "Index",
+    "Judgements",
     "KIGML",
     "KNNClassifier",
     "KRCA",

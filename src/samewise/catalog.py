@@ -162,7 +162,7 @@ _OTHERS = {
     "protocols": ("choose_learner", "compare", "evaluate", "fit_model", "gain", "tune_C"),
     "report": ("ReportOptions", "write_report"),
     "search": ("Index", "margins"),
-    "supervision": ("Pairs", "Triplets"),
+    "supervision": ("Judgements", "Pairs", "Triplets"),
 }
 
 WHERE = {

@@ -317,3 +317,15 @@ def test_wrong_parameters_are_refused(world):
     for parameters in ({"guard": 2.0}, {"margin": 0.0}, {"memory": -1}, {"half_life": 0.0}):
         with pytest.raises(ValueError, match=f"{next(iter(parameters))!r} parameter"):
             LiveAdapter(**parameters).fit(world.items)
+
+
+def test_the_linear_part_is_a_matrix(world):
+    W = np.eye(12) + 0.1 * np.random.RandomState(1).randn(12, 12)
+    Q = world.items[:40]
+    for parameters in ({}, {"initial": Bilinear(W)}):
+        adapter = taught(world, 40, memory=0, **parameters)
+        for form in (adapter.start, adapter.live, adapter.served):
+            matrix, bias = form.to_matrix()
+            np.testing.assert_allclose(Q @ matrix + bias, form.embed_query(Q), atol=1e-5)
+    with pytest.raises(InvalidInputError, match="'rest' or 'first'"):
+        adapter.live.to_matrix("second")

@@ -49,7 +49,7 @@ class Bet:
 
 
 class Adapter:
-    """One live form, its bets and frozen copies; `units` has s̄, g, μ, L, the axes and the pivots."""
+    """One live form, its bets and frozen copies; `units` are s̄, g, μ, L, axes and pivots."""
 
     def __init__(self, units, margin=0.3, level=0.05, memory=20_000, half_life=None):
         self.s, self.g, self.mu, self.L, self.axes, self.pivots = units

@@ -100,8 +100,8 @@ class AdapterCourse:
     def _look(self) -> None:
         """What compiled code takes of what is served; the live form's window is filled in."""
         versions = [self.version(place) for place in PLACES]
-        linears = [self._start if version is None else version.linear for version in versions]
-        self._linears = (self.linear.compiled, *linears)
+        rest, first = (self._start if v is None else v.linear for v in versions)
+        self._linears = (self.linear.compiled, rest, first)
         windows = [(0, 0, 0) if version is None else version.window for version in versions]
         self._views = np.array([(0, 0, 0), *windows], dtype=np.int64)
         if versions[0] is versions[1]:

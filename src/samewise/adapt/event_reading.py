@@ -1,4 +1,4 @@
-"""From what a user said to a query, vectors and grades: everything is checked before it is learned."""
+"""From what a user said to a query, vectors and grades, all of it checked."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class ItemStore:
             items = np.asarray(items)
             if items.ndim != 2 or items.dtype.kind != "f" or items.shape[1] != n_features:
                 raise InvalidInputError(
-                    f"items must be an array of numbers with a row of {n_features} features for each "
-                    f"item, or a callable. Got an array of shape {items.shape} and type "
+                    f"items must be an array of numbers with {n_features} features in a row for "
+                    f"each item, or a callable. Got an array of shape {items.shape} and type "
                     f"{items.dtype}."
                 )
         self.items, self.n_features = items, n_features
@@ -59,8 +59,8 @@ class ItemStore:
         """The vectors of some ids."""
         if self.items is None:
             raise InvalidInputError(
-                "Items were named by ids, but the adapter has no item store: give it items=, an array "
-                "or a callable, or pass vectors."
+                "Items were named by ids, but the adapter has no item store: give it items=, an "
+                "array or a callable, or pass vectors."
             )
         return self._asked(ids) if callable(self.items) else self._rows(ids)
 
@@ -166,8 +166,8 @@ def read_event(event: fe.Event, store: ItemStore, contrast: Contrast) -> Reading
     found = sound(query, vectors, y, largest, grades)
     if found == SIZE:
         raise InvalidInputError(
-            f"Queries and items must be finite, and at most {LARGEST:g} in size; scale them to unit "
-            "length."
+            f"Queries and items must be finite, and at most {LARGEST:g} in size; scale them to "
+            "unit length."
         )
     if found == ANSWER:
         raise fe.wrong_answers(y)

@@ -100,8 +100,8 @@ class Thumb:
     """One item that was liked or disliked.
 
     A single item says nothing about an order. Without `against`, a liked item is set against five
-    items sampled from ranks 100 to 1000 of the live ranking, and a disliked one below the seven best:
-    most of what is learned so is the live form's own opinion. Show lists where you can.
+    items sampled from ranks 100 to 1000 of the live ranking, and a disliked one below the seven
+    best: most of what is learned so is the live form's own opinion. Show lists where you can.
 
     Parameters
     ----------
@@ -187,8 +187,8 @@ def answers(y: Any, n: int) -> NDArray[Any]:
     given = np.asarray(y)
     if given.shape != (n,) or given.dtype.kind not in "iuf":
         raise InvalidInputError(
-            f"y must have an answer for each of the {n} shown items: +1 (liked), -1 (disliked) or 0 "
-            f"(not judged). Got an array of shape {given.shape} and type {given.dtype}."
+            f"y must have an answer for each of the {n} shown items: +1 (liked), -1 (disliked) or "
+            f"0 (not judged). Got an array of shape {given.shape} and type {given.dtype}."
         )
     return given.astype(np.int64) if given.dtype.kind != "f" else given.astype(np.float64)
 
@@ -207,7 +207,8 @@ def candidate_place(candidate: Any, n: int) -> int:
         return -1
     if not isinstance(candidate, int | np.integer) or not 0 <= candidate < n:
         raise InvalidInputError(
-            f"candidate must be a place in the list, an integer from 0 to {n - 1}. Got {candidate!r}."
+            f"candidate must be a place in the list, an integer from 0 to {n - 1}. "
+            f"Got {candidate!r}."
         )
     return int(candidate)
 

@@ -1,13 +1,13 @@
 """When to serve what was learned: bets against the hypothesis that it is no better.
 
-Each judged list is first ranked by the start, by what is served and by the live form, and then learned
-from. For each of two comparisons x ∈ [−1, 1] (live minus served) there is a wealth
+Each judged list is first ranked by the start, by what is served and by the live form, and then
+learned from. For each of two comparisons x ∈ [−1, 1] (live minus served) there is a wealth
 
     W_t = Π (1 + λ_s x_s),   λ_s = clip(m/v, 0, ½) of the values before s,
 
-which, while the live form is no better (E[x | past] ≤ 0), is a supermartingale: by Ville's inequality it
-ever reaches 1/ε with probability at most ε. The k-th promotion needs W ≥ π²k²/(6ε), and Σ 6/(π²k²) = 1:
-all false promotions together have probability at most ε, whenever one looks.
+which, while the live form is no better (E[x | past] ≤ 0), is a supermartingale: by Ville's
+inequality it ever reaches 1/ε with probability at most ε. The k-th promotion needs W ≥ π²k²/(6ε),
+and Σ 6/(π²k²) = 1: all false promotions together have probability at most ε, whenever one looks.
 """
 
 from __future__ import annotations
@@ -158,18 +158,24 @@ class Guard:
         guard = cls(saved.positive("level"))
         guard.bets = saved.array("bets", 5, 4, dtypes=["float64"])
         guard.recent = saved.array("recent", RECENT, dtypes=["float64"])
-        for name, kept in (("reached", guard.reached), ("served", guard.served)):
-            values = saved.value(name)
-            right = isinstance(values, list) and len(values) == len(kept)
-            right = right and all(type(value) is int and value >= 0 for value in values)
-            saved.check(right, f"{name} must be numbers of versions")
-            kept.update(zip(kept, values, strict=True))
+        reached = _numbers(saved, "reached", len(guard.reached))
+        guard.reached = dict(zip(guard.reached, reached, strict=True))
+        served = _numbers(saved, "served", len(PLACES))
+        guard.served = dict(zip(PLACES, served, strict=True))
         for change in saved.value("history"):
             right = isinstance(change, list) and [type(v) for v in change] == [int, str, int, str]
             saved.check(right, "history must be changes of what is served")
             names = ("event", "place", "version", "why")
             guard.history.append(dict(zip(names, change, strict=True)))
         return guard
+
+
+def _numbers(saved: Saved, name: str, n: int) -> list[int]:
+    values = saved.value(name)
+    right = isinstance(values, list) and len(values) == n
+    right = right and all(type(value) is int and value >= 0 for value in values)
+    saved.check(right, f"{name} must be numbers")
+    return list(values)
 
 
 def _delay(bet: NDArray[np.float64], needed: float) -> float:

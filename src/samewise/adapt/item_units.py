@@ -74,8 +74,8 @@ class ItemUnits(Storable):
         gap = _nearest(X, random) - mean
         if not gap > 1e-6 * squares / n:
             raise DegenerateInputError(
-                "The items are as similar to any other item as to their nearest, so there is no unit "
-                "to measure similarities by. Give at least a few hundred different items."
+                "The items are as similar to any other item as to their nearest, so there is no "
+                "unit to measure similarities by. Give at least a few hundred different items."
             )
         mu = total / n
         centered = X - mu.astype(np.float32)
@@ -101,12 +101,10 @@ class ItemUnits(Storable):
     @classmethod
     def restore(cls, saved: Saved) -> Self:
         """The units of that state."""
-        only = {"dtypes": ["float32"]}
+        only: Any = {"dtypes": ["float32"]}
         mu = saved.array("mu", None, **only)
-        L, axes = (
-            saved.array("L", len(mu), None, **only),
-            saved.array("axes", len(mu), None, **only),
-        )
+        L = saved.array("L", len(mu), None, **only)
+        axes = saved.array("axes", len(mu), None, **only)
         pivots = saved.array("pivots", None, axes.shape[1], **only)
         return cls(saved.number("mean_similarity"), saved.positive("gap"), mu, L, axes, pivots)
 

@@ -57,7 +57,7 @@ class LinearPart:
 
     def state(self) -> State:
         """All that the next list meets."""
-        arrays = {"A": self._A, "B": self._B, "scalars": self._scalars}
+        arrays: dict[str, NDArray[Any]] = {"A": self._A, "B": self._B, "scalars": self._scalars}
         names = ("t", "margin", "half_life")
         return State(arrays, {name: getattr(self, name) for name in names})
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from samewise._typing import Array, Indices
 
 if TYPE_CHECKING:
-    from samewise.adapt.live_adapter import LiveAdapter
+    from samewise.adapt.serving_adapter import ServingAdapter
 
 
 class QueryForm:
@@ -30,7 +30,7 @@ class QueryForm:
     True
     """
 
-    def __init__(self, adapter: LiveAdapter, which: str) -> None:
+    def __init__(self, adapter: ServingAdapter, which: str) -> None:
         self._adapter, self._which = adapter, which
 
     def embed_query(self, Q: Any, place: str = "rest") -> Array:
@@ -50,6 +50,26 @@ class QueryForm:
             The mapped queries.
         """
         return self._adapter._embed(Q, self._which, place)
+
+    def to_matrix(self, place: str = "rest") -> tuple[Array, Array]:
+        """The linear part as a matrix and a vector, for systems that map queries themselves.
+
+        Q @ matrix + bias are the mapped queries, exactly, but for what is remembered of single
+        lists: that has no matrix.
+
+        Parameters
+        ----------
+        place : {"rest", "first"}, default="rest"
+            Of what is served: the map that decides the order, or the first place.
+
+        Returns
+        -------
+        matrix : array of float32 of shape (d, d)
+            What queries are multiplied with.
+        bias : array of float32 of shape (d,)
+            What is added.
+        """
+        return self._adapter._matrix(self._which, place)
 
     def rank(self, query: Any, items: Any = None, k: int = 10) -> Indices:
         """The k best items for a query under this form.

@@ -1,4 +1,4 @@
-"""Which list to show: served items, the live form's candidate, explored items; or two forms mixed."""
+"""Which list to show: served items, the live form's candidate, explored items."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def team_draft(
 ) -> tuple[list[Any], NDArray[np.int64]]:
     """Team-draft interleaving (Radlinski et al. 2008): the list, and who chose each item.
 
-    In turns the team with fewer items, or at equal numbers a random one, adds its best item that is not
-    in the list yet.
+    In turns the team with fewer items, or at equal numbers a random one, adds its best item that is
+    not in the list yet.
     """
     shown: list[Any] = []
     teams: list[int] = []

@@ -144,12 +144,13 @@ def hear_list(
     linears
         Of the live form, the order served, and the first place served.
     memory
-        Links and events, the views of these three forms (of two, where the last are one), the kernel.
+        Links and events, the views of these three forms (of two, where the last are one), the
+        kernel.
     guard
         The bets, the last agreements with the start, and the log wealth at which something is due.
     heard
-        Whether the list tests the forms; the lead of the live form in an interleaved one; and the place
-        of its candidate, −1 if there is none.
+        Whether the list tests the forms; the lead of the live form in an interleaved one; and the
+        place of its candidate, −1 if there is none.
     place
         The slot to remember the list in (none if negative) and its number.
 

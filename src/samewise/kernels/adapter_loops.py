@@ -1,17 +1,17 @@
 """One judged list: how forms rank it, what it moves, and which remembered lists are near.
 
-Everything is float32 but for scalars and the state of bets. A list has grades: 0 is not judged, and of
-two judged items that of the higher grade should come first.
+Everything is float32 but for scalars and the state of bets. A list has grades: 0 is not judged, and
+of two judged items that of the higher grade should come first.
 
-The linear part is D = a A with its mean D̄ = D + c B. Where a list moves D by τ f vᵀ and the newest D
-counts w in the mean, B moves by −τ/c f vᵀ and c shrinks by 1 − w: the mean of the whole course costs
-one more update of rank one, and nothing where the list moves nothing.
+The linear part is D = a A with its mean D̄ = D + c B. Where a list moves D by τ f vᵀ and the newest
+D counts w in the mean, B moves by −τ/c f vᵀ and c shrinks by 1 − w: the mean of the whole course
+costs one more update of rank one, and nothing where the list moves nothing.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -59,7 +59,7 @@ def products(rows: Array, v: Array, out: Array) -> None:
 
 
 @njit(cache=True, fastmath=FAST)
-def _dot(u: Array, v: Array) -> float:
+def _dot(u: Array, v: Array) -> Any:
     total = v.dtype.type(0)
     for k in range(v.shape[0]):
         total += u[k] * v[k]
@@ -102,9 +102,9 @@ def list_direction(
 def agreement(scores: Array, grades: Grades, apart: int) -> tuple[float, float]:
     """The share of pairs in the order of their grades (AUC), and whether the best item is liked.
 
-    Pairs with the item `apart` do not count; NaN where there are no others. Liked are grades above the
-    middle between the lowest and the highest, which must differ. Ties of scores count half, and the
-    first of the best is taken.
+    Pairs with the item `apart` do not count; NaN where there are no others. Liked are grades above
+    the middle between the lowest and the highest, which must differ. Ties of scores count half, and
+    the first of the best is taken.
     """
     n = scores.shape[0]
     right, pairs, best = 0.0, 0, -1
@@ -174,8 +174,8 @@ def learn_list(
 ) -> float:
     """Move D and its mean by a judged list; returns τ.
 
-    `base` is the query under the start, f its whitened form and `moved` f A. First everything fades;
-    the newest D then has its weight in the mean.
+    `base` is the query under the start, f its whitened form and `moved` f A. First everything
+    fades; the newest D then has its weight in the mean.
     """
     A, B, scalars = linear
     margin, weight, relax, decay, newest = lesson

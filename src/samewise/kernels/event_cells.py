@@ -1,8 +1,8 @@
 """Remembered events in cells: which are near a query, without looking at all of them.
 
-Cells belong to pivots, compared in a few leading coordinates z. An event lies in the cell of its nearest
-pivot; the cells of a query's nearest pivots, newest events first, give its candidates. A cell is a
-doubly linked list of slots.
+Cells belong to pivots, compared in a few leading coordinates z. An event lies in the cell of its
+nearest pivot; the cells of a query's nearest pivots, newest events first, give its candidates. A
+cell is a doubly linked list of slots.
 
     links    heads of the cells; next, previous and cell of each slot (−1: none)
     events   query, direction, number and weight of each slot
@@ -90,7 +90,7 @@ def unlink(links: Links, slot: int) -> None:
 
 
 @njit(cache=True, fastmath=FAST)
-def _dot(u: Array, v: Array) -> float:
+def _dot(u: Array, v: Array) -> Any:
     total = v.dtype.type(0)
     for k in range(v.shape[0]):
         total += u[k] * v[k]
@@ -98,7 +98,7 @@ def _dot(u: Array, v: Array) -> float:
 
 
 @njit(cache=True, fastmath=FAST)
-def _add(out: Array, c: float, v: Array) -> None:
+def _add(out: Array, c: Any, v: Array) -> None:
     for k in range(v.shape[0]):
         out[k] += c * v[k]
 
@@ -115,9 +115,9 @@ def recall(
 ) -> int:
     """out[w] += α Σ K_i v_i / (Σ K_i + 1) for each view w, over the candidates of q.
 
-    A view is (first number, number after the last, now): the events it sees and the time by which it
-    judges their age; where the first is not below the second it sees none. `kernel` is (α, β, c, rate):
-    K_i = weight_i exp(β (q·q_i − c) − rate · age). Returns how many events were looked at.
+    A view is (first number, number after the last, now): the events it sees and the time by which
+    it judges their age; where the first is not below the second it sees none. `kernel` is (α, β, c,
+    rate): K_i = weight_i exp(β (q·q_i − c) − rate · age). Returns how many events were looked at.
     """
     heads, following, _, _ = links
     queries, directions, numbers, weights = events
