@@ -73,3 +73,9 @@ def test_what_is_expected_is_what_the_bets_gain():
         left += 1
     assert 0.7 * left <= expected["rest"] <= 1.4 * left
     assert expected["first"] == np.inf
+
+
+def test_a_wealth_beyond_all_numbers_is_reported():
+    guard = Guard(0.05)
+    guard.bets[0, 0] = 5000.0
+    assert guard.report().wealth["rest"] == np.inf

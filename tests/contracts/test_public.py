@@ -47,10 +47,12 @@ PUBLIC = [
     "GCosLA",
     "GeneralizedCosine",
     "Index",
+    "Judgements",
     "KNNClassifier",
     "KernelLMNN",
     "KernelMahalanobis",
     "KernelPOLA",
+    "LiveAdapter",
     "LowRankBilinear",
     "Mahalanobis",
     "Model",
@@ -73,6 +75,7 @@ PUBLIC = [
     "TopicFilter",
     "Triplets",
     "Verifier",
+    "adapt",
     "choose_learner",
     "compare",
     "datasets",
@@ -89,6 +92,7 @@ PUBLIC = [
     "write_report",
 ]
 LAYERS = [
+    "adapt",
     "datasets",
     "decide",
     "filtering",

@@ -127,13 +127,13 @@ class Guard:
         wealth = {place: self.bets[_BETS[place, True]] for place in PLACES}
         needed = {place: self.needed(place, True) for place in PLACES}
         falls = {
-            place: math.exp(self.bets[_BETS[place, False], 0] - self.needed(place, False))
+            place: _exp(self.bets[_BETS[place, False], 0] - self.needed(place, False))
             for place in PLACES
         }
         n = min(int(self.bets[CREDIBLE, 1]), RECENT)
         return GuardReport(
-            {place: math.exp(bet[0]) for place, bet in wealth.items()},
-            {place: math.exp(value) for place, value in needed.items()},
+            {place: _exp(bet[0]) for place, bet in wealth.items()},
+            {place: _exp(value) for place, value in needed.items()},
             {place: _delay(wealth[place], needed[place]) for place in PLACES},
             falls,
             self.credible,
@@ -168,6 +168,11 @@ class Guard:
             names = ("event", "place", "version", "why")
             guard.history.append(dict(zip(names, change, strict=True)))
         return guard
+
+
+def _exp(value: float) -> float:
+    """Wealth that is not used, since answers are not credible, may grow beyond all numbers."""
+    return math.exp(value) if value < 700 else math.inf
 
 
 def _numbers(saved: Saved, name: str, n: int) -> list[int]:
