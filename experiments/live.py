@@ -29,7 +29,7 @@ from experiments.banking77 import banking, held_out
 from samewise import OASIS, Triplets
 from samewise.adapt import item_units
 
-N_SEEDS = 2
+N_SEEDS = 3
 LISTS = 5000
 AT = (1500, 5000)
 STREAMS, SHORT = 200, 500
