@@ -26,7 +26,7 @@ Events: TypeAlias = tuple[Array, Array, Numbers, NDArray[np.float64]]
 
 PROBES = 8
 CANDIDATES = 320
-"""Cells, and events in them, that are looked at for a query (python -m benchmarks adapt)."""
+"""Cells, and events in them, that are looked at for a query."""
 LEAST = 1e-4
 """Below this a kernel counts as 0."""
 
