@@ -8,11 +8,12 @@ ranked against all items: precision@1, precision@10 and mAP.
 Without a guard the live form is served: its seven best and three of ranks 8 to 100 are shown. With
 it: the six best of what is served, the live form's candidate, and three explored.
 
-The margin and the number of whitened coordinates are compared on the training part alone: a fifth of
-its questions is held out and ranked against the rest, after 1 000 lists (`choice.csv`). That table was
-made after the values were first fixed on one seed with test measures in view; it agrees with them, but
-the test part was not untouched. The same holds for the depth of the exploration, 100, of which 30 and
-300 were looked at too: a smaller depth teaches less about mAP, a larger one more.
+The margin and the number of whitened coordinates are compared on the training part alone: a fifth
+of its questions is held out and ranked against the rest, after 1 000 lists (`choice.csv`). That
+table was made after the values were first fixed on one seed with test measures in view; it agrees
+with them, but the test part was not untouched. The same holds for the depth of the exploration,
+100, of which 30 and 300 were looked at too: a smaller depth teaches less about mAP, a larger one
+more.
 """
 
 from __future__ import annotations
