@@ -30,6 +30,7 @@ def show(title: str, rows: list[dict[str, object]]) -> None:
 
 def main(chosen: list[str]) -> None:
     from benchmarks import (
+        adapt,
         aroma,
         comparison,
         energy,
@@ -63,6 +64,7 @@ def main(chosen: list[str]) -> None:
             ("d-AROMA, sparse, 1000 × 1000", aroma.run_diagonal),
             ("500 000 triplets of 20 Newsgroups", aroma.run_newsgroups),
         ],
+        "adapt": [("The live adapter, µs of CPU time: an event of ten items, a query", adapt.run)],
         "lmnn": [
             ("LMNN, end to end", lmnn.run),
             ("LMNN, how the cost grows", lmnn.run_growth),

@@ -1,10 +1,12 @@
 """The public names, for type checkers; written by `python -m tools.stub`."""
 
+from samewise import adapt as adapt
 from samewise import datasets as datasets
 from samewise import exceptions as exceptions
 from samewise import filtering as filtering
 from samewise import plots as plots
 from samewise import scores as scores
+from samewise.adapt import LiveAdapter as LiveAdapter
 from samewise.decide import Guarded as Guarded
 from samewise.decide import KNNClassifier as KNNClassifier
 from samewise.decide import PerClassClassifier as PerClassClassifier
@@ -68,6 +70,7 @@ from samewise.report import ReportOptions as ReportOptions
 from samewise.report import write_report as write_report
 from samewise.search import Index as Index
 from samewise.search import margins as margins
+from samewise.supervision import Judgements as Judgements
 from samewise.supervision import Pairs as Pairs
 from samewise.supervision import Triplets as Triplets
 
@@ -89,6 +92,7 @@ __all__ = [
     "IGML",
     "ITML",
     "Index",
+    "Judgements",
     "KIGML",
     "KNNClassifier",
     "KRCA",
@@ -98,6 +102,7 @@ __all__ = [
     "LDA",
     "LEGO",
     "LMNN",
+    "LiveAdapter",
     "LowRankBilinear",
     "MCML",
     "MMC",
@@ -130,6 +135,7 @@ __all__ = [
     "TopicFilter",
     "Triplets",
     "Verifier",
+    "adapt",
     "choose_learner",
     "compare",
     "datasets",

@@ -170,6 +170,7 @@ BY_COMMAND = {entry.command: entry for entry in LEARNERS if entry.command}
 """Those that have a name for `make_learner`, by that name."""
 
 _OTHERS = {
+    "adapt": ("LiveAdapter",),
     "decide": ("Guarded", "KNNClassifier", "PerClassClassifier", "Verifier"),
     "filtering": (
         "BatchTopicFilter",
@@ -197,7 +198,7 @@ _OTHERS = {
     "protocols": ("choose_learner", "compare", "evaluate", "fit_model", "gain", "tune_C"),
     "report": ("ReportOptions", "write_report"),
     "search": ("Index", "margins"),
-    "supervision": ("Pairs", "Triplets"),
+    "supervision": ("Judgements", "Pairs", "Triplets"),
 }
 
 WHERE = {
@@ -205,7 +206,7 @@ WHERE = {
     **{name: f"samewise.{place}" for place, names in _OTHERS.items() for name in names},
     **{
         module: f"samewise.{module}"
-        for module in ("datasets", "exceptions", "filtering", "plots", "scores")
+        for module in ("adapt", "datasets", "exceptions", "filtering", "plots", "scores")
     },
 }
 """The module of every public name; a module is its own."""

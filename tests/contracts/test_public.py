@@ -48,10 +48,12 @@ PUBLIC = [
     "GeneralizedCosine",
     "Guarded",
     "Index",
+    "Judgements",
     "KNNClassifier",
     "KernelLMNN",
     "KernelMahalanobis",
     "KernelPOLA",
+    "LiveAdapter",
     "LowRankBilinear",
     "Mahalanobis",
     "Model",
@@ -74,6 +76,7 @@ PUBLIC = [
     "TopicFilter",
     "Triplets",
     "Verifier",
+    "adapt",
     "choose_learner",
     "compare",
     "datasets",
@@ -90,6 +93,7 @@ PUBLIC = [
     "write_report",
 ]
 LAYERS = [
+    "adapt",
     "datasets",
     "decide",
     "filtering",

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from samewise._typing import Array, Indices, Matrix
+from samewise.kernels.adapter_loops import list_direction
 from samewise.kernels.pairwise import times
 from samewise.kernels.rank_one import (
     any_in_rows,
@@ -24,7 +25,7 @@ from samewise.kernels.rank_one import (
 )
 from samewise.kernels.scales import dense_scale, largest, sparse_scale
 from samewise.kernels.steps import Wanted
-from samewise.supervision import Pairs, Triplets
+from samewise.supervision import Judgements, Pairs, Triplets
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,28 @@ def triplet_ranking(triplets: Triplets, margin: float) -> Directions:
         given: Any = (X, items, *rows, left, right, weight)
         gather_triplets(*given)
     return Directions(left, right, ones, np.zeros(n), margin * ones, weight)
+
+
+def list_ranking(
+    judged: Judgements, margin: float, scores: Array, base: Array | None = None
+) -> Directions:
+    """G = q vᵀ, v the mean of p_i − p_j over the pairs of a list that lack margin now.
+
+    `scores` of the shown items are those of the current form; so a stack is exact for its first
+    list, and movers are given one list at a time. With `base`, rows b, the form is b·p + qᵀWp.
+    """
+    n, d = len(judged), judged.items.shape[1]
+    right, weight = np.zeros((n, d), dtype=judged.items.dtype), np.zeros(n)
+    given = np.ones(n) if judged.sample_weight is None else judged.sample_weight
+    for i, (shown, y) in enumerate(zip(judged.shown, judged.y, strict=True)):
+        grades = y.astype(np.int64)
+        count, _ = list_direction(judged.items[shown], grades, scores[i], margin, right[i])
+        weight[i] = given[i] if count else 0.0
+    target = np.full(n, float(margin))
+    if base is not None:
+        target -= np.einsum("ij,ij->i", base, right)
+    ones = np.ones(n)
+    return Directions(judged.X[judged.query], right, ones, np.zeros(n), target, weight)
 
 
 def _any(V: Matrix) -> NDArray[np.bool_]:

@@ -31,7 +31,7 @@ from samewise.supervision.supervision_checks import (
 )
 
 
-class _RowNumbers:
+class RowNumbers:
     """Row numbers into a matrix, and what goes with each: pairs or triplets."""
 
     __slots__: tuple[str, ...] = ()
@@ -56,10 +56,10 @@ class _RowNumbers:
         return len(self), len(self._members)
 
 
-Examples = TypeVar("Examples", bound=_RowNumbers)
+Examples = TypeVar("Examples", bound=RowNumbers)
 
 
-class Pairs(_RowNumbers):
+class Pairs(RowNumbers):
     """Pairs of rows that are the same (+1) or not the same (−1).
 
     Parameters
@@ -256,7 +256,7 @@ class Pairs(_RowNumbers):
         return cls(X, judged.row[keep], judged.col[keep], y)
 
 
-class Triplets(_RowNumbers):
+class Triplets(RowNumbers):
     """Triplets: the positive is closer to the anchor than the negative is.
 
     Parameters

@@ -1,0 +1,201 @@
+"""Simulated users who judge lists, and how an adapter's forms rank test queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from samewise import LiveAdapter
+from samewise._typing import Array, Indices
+from samewise.adapt.shown_lists import fill_slots
+
+BLOCK = 25
+"""Lists made together, as where many users are served: the live form is a little behind."""
+DEPTH = 100
+SHOWN, EXPLORED = 10, 3
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Stored items that are also the users' queries, and test queries; each with its class."""
+
+    items: Array
+    item_labels: Indices
+    tests: Array
+    test_labels: Indices
+
+
+@dataclass(frozen=True)
+class Users:
+    """How users answer: liked is what has the class of the query.
+
+    Each answer is flipped with probability `noise`; "random" users toss a coin; "inverted" ones say
+    the opposite; both from event `since` on, as "drift" users do about a tenth of the classes.
+    """
+
+    kind: str = "good"
+    noise: float = 0.0
+    since: int = 0
+
+    def answer(
+        self, right: Array, reversed_query: bool, t: int, random: np.random.RandomState
+    ) -> Array:
+        y = np.where(right, 1, -1)
+        if t >= self.since:
+            if self.kind == "random":
+                return random.choice([-1, 1], len(y))
+            if self.kind == "inverted" or (self.kind == "drift" and reversed_query):
+                y = -y
+        return np.where(random.rand(len(y)) < self.noise, -y, y)
+
+
+@dataclass
+class Course:
+    """What a stream led to."""
+
+    live: dict[int, Array] = field(default_factory=dict)
+    served: dict[int, Array] = field(default_factory=dict)
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    drift: list[float] = field(default_factory=list)
+
+
+def stream(
+    corpus: Corpus,
+    users: Users,
+    n: int,
+    seed: int,
+    *,
+    guard: float | None,
+    at: tuple[int, ...] = (),
+    **parameters: Any,
+) -> tuple[LiveAdapter, Course]:
+    """Let users judge n lists; measure the forms after the numbers of lists in `at`."""
+    adapter = LiveAdapter(
+        guard=guard, items=corpus.items, log=False, random_state=seed, **parameters
+    ).fit(corpus.items)
+    random = np.random.RandomState(seed + 100)
+    turned = _turned(corpus.item_labels, seed)
+    course = Course()
+    t = 0
+    for queries in _blocks(len(corpus.items), n, random):
+        lists = shown_lists(adapter, corpus, queries, guard is not None, random)
+        for q, shown in zip(queries, lists, strict=True):
+            mine = corpus.item_labels[q]
+            y = users.answer(corpus.item_labels[shown] == mine, mine in turned, t, random)
+            if users.kind == "drift" and t >= users.since and mine in turned and abs(y.sum()) < 10:
+                course.drift.append(_auc(adapter, corpus.items, q, shown, y))
+            candidate = None if guard is None else SHOWN - EXPLORED - 1
+            adapter.feedback(corpus.items[q], shown, y, candidate=candidate)
+            t += 1
+            if t in at:
+                course.live[t] = measures(adapter.live.embed_query(corpus.tests), None, corpus)
+                if guard is not None:
+                    course.served[t] = served_measures(adapter, corpus)
+    if guard is not None:
+        course.changes = list(adapter.guard_.history)
+    return adapter, course
+
+
+def _blocks(n_items: int, n: int, random: np.random.RandomState) -> Iterator[Indices]:
+    """Queries: all items in a random order, again and again."""
+    order = np.concatenate([random.permutation(n_items) for _ in range(-(-n // n_items))])[:n]
+    for start in range(0, n, BLOCK):
+        yield order[start : start + BLOCK]
+
+
+def _turned(labels: Indices, seed: int) -> set[int]:
+    """A tenth of the classes, for those who change their mind."""
+    classes = np.unique(labels)
+    random = np.random.RandomState(seed)
+    return set(random.choice(classes, max(len(classes) // 10, 1), replace=False).tolist())
+
+
+def shown_lists(
+    adapter: LiveAdapter,
+    corpus: Corpus,
+    queries: Indices,
+    guarded: bool,
+    random: np.random.RandomState,
+) -> list[Indices]:
+    """Ten items for each query: what is served, the live form's candidate, three explored.
+
+    Without a guard the live form is served, and there is no candidate.
+    """
+    Q = corpus.items[queries]
+    served = _ranked(adapter.embed_query(Q), corpus.items, queries)
+    if not guarded:
+        top = SHOWN - EXPLORED
+        return [
+            np.concatenate([row[:top], random.choice(row[top:], EXPLORED, replace=False)])
+            for row in served
+        ]
+    first = _ranked(adapter.embed_query(Q, "first"), corpus.items, queries, 1)[:, 0]
+    live = _ranked(adapter.live.embed_query(Q), corpus.items, queries, SHOWN)
+    pinned = [np.append(a, row[row != a]) for a, row in zip(first, served, strict=True)]
+    return [
+        fill_slots(row, candidates, SHOWN, EXPLORED, random).rows
+        for row, candidates in zip(pinned, live, strict=True)
+    ]
+
+
+def _ranked(E: Array, items: Array, queries: Indices, depth: int = DEPTH) -> Indices:
+    S = E @ items.T
+    S[np.arange(len(queries)), queries] = -np.inf
+    best = np.argpartition(-S, depth, axis=1)[:, :depth]
+    order = np.argsort(-np.take_along_axis(S, best, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(best, order, axis=1)
+
+
+def _auc(adapter: LiveAdapter, items: Array, q: int, shown: Indices, y: Array) -> float:
+    scores = items[shown] @ adapter.live.embed_query(items[q])
+    return float((scores[y > 0][:, None] > scores[y < 0]).mean())
+
+
+def served_measures(adapter: LiveAdapter, corpus: Corpus) -> Array:
+    """The measures of what is served, the first place by its own vector."""
+    first = adapter.embed_query(corpus.tests, "first")
+    return measures(adapter.embed_query(corpus.tests), first, corpus)
+
+
+def measures(E: Array, first: Array | None, corpus: Corpus) -> Array:
+    """Precision@1, precision@10 and mAP in percent, every test query against all items."""
+    totals = np.zeros(3)
+    for start in range(0, len(E), 256):
+        part = slice(start, start + 256)
+        S = E[part] @ corpus.items.T
+        if first is not None:
+            best = (first[part] @ corpus.items.T).argmax(axis=1)
+            S[np.arange(len(S)), best] = np.inf
+        order = np.argsort(-S, axis=1, kind="stable")
+        hits = corpus.item_labels[order] == corpus.test_labels[part, None]
+        precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
+        totals[0] += hits[:, 0].sum()
+        totals[1] += precision[:, 9].sum()
+        totals[2] += ((precision * hits).sum(axis=1) / hits.sum(axis=1)).sum()
+    return 100 * totals / len(E)
+
+
+def random_streams(corpus: Corpus, n_streams: int, n: int) -> dict[str, int]:
+    """How many streams promote something: users who toss coins, about lists of the start's best."""
+    random = np.random.RandomState(0)
+    queries = random.choice(len(corpus.items), min(2000, len(corpus.items)), replace=False)
+    parts = np.array_split(queries, max(len(queries) // 200, 1))
+    ranked = np.concatenate([_ranked(corpus.items[part], corpus.items, part) for part in parts])
+    top = SHOWN - EXPLORED
+    adapter = LiveAdapter(items=corpus.items, log=False, random_state=0).fit(corpus.items)
+    found = {"streams": n_streams, "lists": n, "promoted": 0, "promoted if all were credible": 0}
+    for _ in range(n_streams):
+        adapter.reset()
+        reached = False
+        for at in random.randint(len(queries), size=n):
+            others = top + random.choice(DEPTH - top, EXPLORED, replace=False)
+            shown = ranked[at, [*range(top), *others]]
+            adapter.feedback(corpus.items[queries[at]], shown, random.choice([-1, 1], SHOWN))
+            report_due = adapter._fitted.guard.bets[:2, 0] >= adapter._fitted.guard.limits()[:2]
+            reached |= bool(report_due.any())
+        found["promoted"] += bool(adapter.versions_)
+        found["promoted if all were credible"] += reached or bool(adapter.versions_)
+    return found

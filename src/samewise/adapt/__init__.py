@@ -1,0 +1,25 @@
+"""A live adapter for frozen embeddings, and the feedback it learns from."""
+
+from samewise.adapt.feedback_events import (
+    Click,
+    Different,
+    Judged,
+    RankedList,
+    Same,
+    Thumb,
+)
+from samewise.adapt.live_adapter import LiveAdapter
+from samewise.adapt.query_form import QueryForm
+from samewise.adapt.shown_lists import Slots
+
+__all__ = [
+    "Click",
+    "Different",
+    "Judged",
+    "LiveAdapter",
+    "QueryForm",
+    "RankedList",
+    "Same",
+    "Slots",
+    "Thumb",
+]

@@ -1,0 +1,141 @@
+"""Remembered events, and the kernel regression on the ones near a query."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from samewise.adapt.item_units import ItemUnits
+from samewise.files.state import Saved, State
+from samewise.kernels.adapter_event import no_links
+from samewise.kernels.event_cells import link, seen_by_none, unlink
+
+ROOM = 256
+"""Slots to begin with; they double."""
+
+
+class EventMemory:
+    """Judged lists that are remembered: queries q_i and which way the liked items lie, v_i.
+
+    Events are numbered. The live form sees the newest `capacity` of them; a version sees those that
+    were remembered when it was made, for as long as it is kept.
+
+    Parameters
+    ----------
+    units : ItemUnits
+    capacity : int
+        How many events the live form sees.
+    """
+
+    def __init__(self, units: ItemUnits, capacity: int) -> None:
+        self.capacity = capacity
+        self.count = 0
+        self._width = units.n_features
+        self._n_cells = len(units.pivots)
+        self._n_slots = 0
+        self._free: list[int] = []
+        self._held: list[tuple[int, int]] = []
+        self._ring = np.full(capacity, -1, dtype=np.int64)
+        self._allocate(min(ROOM, capacity) if capacity else 1)
+
+    def _allocate(self, room: int) -> None:
+        self.links: Any = no_links(self._n_cells, room)
+        shape = (room, self._width)
+        vectors = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
+        self.events: Any = (*vectors, np.zeros(room, dtype=np.int64), np.zeros(room))
+
+    @property
+    def window(self) -> tuple[int, int, int]:
+        """What the live form sees: the first number, the one after the last, and now."""
+        return max(self.count - self.capacity, 0), self.count, self.count
+
+    def next_place(self) -> tuple[int, int]:
+        """The slot for the next event, and its number; a slot of −1 if nothing is remembered.
+
+        Until it is written, the slot may hold the event that leaves.
+        """
+        if self.capacity == 0:
+            return -1, 0
+        slot, number = self._slot(), self.count
+        self._ring[number % self.capacity] = slot
+        self.count += 1
+        return slot, number
+
+    def _slot(self) -> int:
+        """A slot for the next event: that of the event which leaves, if no version sees it."""
+        leaving = self.count - self.capacity
+        if leaving >= 0 and not any(first <= leaving < last for first, last in self._held):
+            return int(self._ring[self.count % self.capacity])
+        if self._free:
+            return self._free.pop()
+        if self._n_slots == len(self.events[2]):
+            self._grow()
+        self._n_slots += 1
+        return self._n_slots - 1
+
+    def _grow(self) -> None:
+        old_links, old_events = self.links, self.events
+        n = self._n_slots
+        self._allocate(2 * n)
+        self.links[0][:] = old_links[0]
+        for new, old in zip(self.links[1:], old_links[1:], strict=True):
+            new[:n] = old
+        for new, old in zip(self.events, old_events, strict=True):
+            new[:n] = old
+
+    def hold(self, windows: list[tuple[int, int]]) -> None:
+        """Keep what these windows (first number, number after the last) see; free the rest."""
+        self._held = windows
+        views = np.array([self.window[:2], *windows], dtype=np.int64)
+        unseen = seen_by_none(self.events[2], self.links[3], views, self._n_slots)
+        for slot in np.flatnonzero(unseen)[::-1].tolist():
+            unlink(self.links, slot)
+            self._free.append(slot)
+
+    def state(self) -> State:
+        """Events in the order of their numbers."""
+        used = np.flatnonzero(self.links[3][: self._n_slots] >= 0)
+        order = used[np.argsort(self.events[2][used], kind="stable")]
+        queries, directions, numbers, weights = (part[order] for part in self.events)
+        arrays = {
+            "queries": queries,
+            "directions": directions,
+            "numbers": numbers,
+            "weights": weights,
+            "cells": self.links[3][order],
+        }
+        return State(arrays, {"count": self.count, "capacity": self.capacity})
+
+    @classmethod
+    def restore(cls, saved: Saved, units: ItemUnits) -> Self:
+        """The memory of that state; slots are those of the order of the numbers."""
+        memory = cls(units, saved.count("capacity"))
+        memory.count = saved.count("count")
+        d = units.n_features
+        numbers = saved.array("numbers", None, dtypes=["int64"], empty=True)
+        n = len(numbers)
+        float32: Any = {"dtypes": ["float32"], "empty": True}
+        queries = saved.array("queries", n, d, **float32)
+        directions = saved.array("directions", n, d, **float32)
+        weights = saved.array("weights", n, dtypes=["float64"], empty=True)
+        cells = saved.array("cells", n, dtypes=["int64"], empty=True)
+        first = memory.window[0]
+        live = numbers[numbers >= first]
+        right = (
+            bool((np.diff(numbers) > 0).all() and (weights > 0).all())
+            and np.array_equal(live, np.arange(first, memory.count))
+            and (n == 0 or (numbers[0] >= 0 and 0 <= cells.min() <= cells.max() < memory._n_cells))
+        )
+        saved.check(right, "numbers, weights and cells do not make a memory of events")
+        memory._n_slots = n
+        memory._allocate(max(n, len(memory.events[2])))
+        for part, values in zip(
+            memory.events, (queries, directions, numbers, weights), strict=True
+        ):
+            part[:n] = values
+        for slot in range(n):
+            link(memory.links, slot, cells[slot])
+            if numbers[slot] >= first:
+                memory._ring[numbers[slot] % memory.capacity] = slot
+        return memory

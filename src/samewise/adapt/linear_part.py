@@ -1,0 +1,78 @@
+"""The linear part of an adapter: what it adds to a query, phi(q) D̄, and how lists move D."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from samewise._typing import Array
+from samewise.files.state import Saved, State
+from samewise.kernels.adapter_loops import mean_of
+
+RELAX = 0.5
+"""τ = ℓ / (‖v‖² ‖phi‖² + 0.5 / weight): PA-II's step."""
+NEWEST = 4.0
+"""The newest D counts 4/(t + 3) in D̄: a mean over about the last quarter of the events."""
+
+
+class LinearPart:
+    """D, moved by passive–aggressive steps along the directions of judged lists, and its mean D̄.
+
+    Parameters
+    ----------
+    rank, width : int
+        The shape of D.
+    margin : float
+        By how much a liked item should score above a disliked one.
+    half_life : float or None
+        After how many events what was learned counts half.
+    """
+
+    def __init__(self, rank: int, width: int, margin: float, half_life: float | None) -> None:
+        self.margin, self.half_life = margin, half_life
+        self.t = 0
+        self._A, self._B = np.zeros((2, rank, width), dtype=np.float32)
+        self._scalars = np.ones(2)
+        self._decay = 1.0 if half_life is None else 0.5 ** (1.0 / half_life)
+
+    @property
+    def compiled(self) -> tuple[Array, Array, NDArray[np.float64]]:
+        """What compiled code takes."""
+        return self._A, self._B, self._scalars
+
+    def lesson(self, weight: float) -> tuple[float, float, float, float, float]:
+        """What compiled code takes beside a list that is learned from; counts it."""
+        self.t += 1
+        window = self.t if self.half_life is None else min(self.t, self.half_life)
+        newest = min(NEWEST / (window + 3.0), 1.0)
+        return self.margin, weight, RELAX, self._decay, newest
+
+    def mean(self) -> Array:
+        """D̄."""
+        mean = np.empty_like(self._A)
+        mean_of(self.compiled, mean)
+        return mean
+
+    def state(self) -> State:
+        """All that the next list meets."""
+        arrays: dict[str, NDArray[Any]] = {"A": self._A, "B": self._B, "scalars": self._scalars}
+        names = ("t", "margin", "half_life")
+        return State(arrays, {name: getattr(self, name) for name in names})
+
+    @classmethod
+    def restore(cls, saved: Saved, rank: int, width: int) -> Self:
+        """The linear part of that state."""
+        half_life = saved.number("half_life", least=1.0, none=np.inf)
+        margin = saved.positive("margin")
+        part = cls(rank, width, margin, None if half_life == np.inf else half_life)
+        part.t = saved.count("t")
+        only: Any = {"dtypes": ["float32"]}
+        part._A, part._B = (
+            saved.array("A", rank, width, **only),
+            saved.array("B", rank, width, **only),
+        )
+        part._scalars = saved.array("scalars", 2, dtypes=["float64"])
+        saved.check(bool((part._scalars > 0).all()), "scalars must be positive")
+        return part

@@ -1,0 +1,370 @@
+"""A live adapter: it learns from feedback to map queries, and is served when it is better."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+from samewise._rollback import alone, unchanged_if_refused
+from samewise._typing import Array, Indices
+from samewise.adapt.adapter_course import AdapterCourse
+from samewise.adapt.event_log import EventLog, Heard
+from samewise.adapt.event_reading import ItemStore, read_event
+from samewise.adapt.feedback_events import Event, Judged, Thumb
+from samewise.adapt.item_units import ItemUnits, checked_items
+from samewise.adapt.serving_adapter import ServingAdapter
+from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
+from samewise.files.storable import restored, stored
+from samewise.forms import Bilinear, LowRankBilinear
+from samewise.learners.parameters import numbers_state, restored_numbers
+
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+
+
+def _parameter(default: Any, *allowed: Any) -> Any:
+    return field(default=default, metadata={"allowed": list(allowed)})
+
+
+@dataclass(eq=False, repr=False)
+class LiveAdapter(ServingAdapter):
+    """Adapts frozen embeddings to feedback: live, guarded, and without indexing items again.
+
+    Items stay as they are in their dot-product index; only queries are mapped,
+
+        q' = q + phi(q) D̄ + 2 Σ K_i v_i / (Σ K_i + 1),   phi(q) = (q − μ)L,
+
+    by a linear part, moved by a passive–aggressive step for each judged list, and by remembered
+    lists, where v_i is the mean of the liked minus the mean of the disliked items of a list whose
+    query was near: K_i = exp(14/g (q·q_i − s̄) − 13.3), s̄ the mean similarity of items, and s̄ + g
+    the median similarity to the nearest. With s the scores of the shown items under q + phi(q) D,
+
+        v = mean of p_i − p_j over liked i and disliked j with s_i − s_j < margin · g,
+        ℓ = mean of margin · g − (s_i − s_j) over them,   τ = ℓ / (‖v‖² ‖phi‖² + 0.5),
+        D += τ phi(q) vᵀ,
+
+    and D̄ is the mean of D that gives the newest the weight 4/(t + 3).
+
+    What is served is the start, until judged lists have shown that the live form is better; then a
+    frozen copy of it. The order and the first place are tested apart, each by a wealth that, were
+    the live form no better, would ever reach what is needed with probability `guard`/2 at most,
+    whenever one looks (Ville's inequality). A promotion also requires answers that agree with the
+    start better than chance. Should the start turn out to be better than what is served, it is
+    served again.
+
+    Parameters
+    ----------
+    guard : float or None, default=0.05
+        The probability that anything is ever promoted that is no better than what was served. None
+        serves the live form.
+    margin : float, default=0.3
+        By how much a liked item should score above a disliked one, in units of g.
+    memory : int, default=20000
+        How many lists are remembered; 0 leaves the linear part alone.
+    half_life : float or None, default=None
+        After how many events what was learned counts half. None keeps it: new answers then win over
+        old ones as they become more.
+    expand : bool, default=False
+        Whether `rank` and `rerank` add the mean of the five best items to a query and rank again,
+        below the first place: pseudo-relevance feedback, which needs no answers.
+    initial : Bilinear, LowRankBilinear or None, default=None
+        The form to start from, qᵀWp with W square; the dot product by default.
+    items : array of shape (n, d) or callable, default=None
+        The item store: with it, events may name items by ids. Row numbers of an array; or whatever
+        a callable takes, which is given a list of ids and returns an array of their vectors. It is
+        not saved; set it again after loading.
+    log : bool, default=True
+        Whether events are kept, as `forget` requires: a query of d numbers and, for each shown
+        item, its id, or its vector where events come without ids.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for the sampling; pass an int for reproducible output. It matters for
+        `fit` with more than 20 000 items, `slots`, `interleave` and thumbs.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        The number of features of items and queries.
+    n_events_ : int
+        How many events were taken.
+
+    See Also
+    --------
+    OASIS : The learner of triplets whose step this is.
+    Bilinear : The form to start from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samewise import LiveAdapter
+    >>> rng = np.random.RandomState(0)
+    >>> items = rng.randn(500, 16)
+    >>> items /= np.linalg.norm(items, axis=1, keepdims=True)
+    >>> adapter = LiveAdapter(items=items, random_state=0).fit(items)
+    >>> shown = adapter.rank(items[0], k=10)
+    >>> adapter.feedback(items[0], shown, [1, 1, -1, -1, -1, 1, 0, 0, 0, 0])
+    True
+    >>> adapter.n_events_, adapter.guard_.served
+    (1, {'rest': 0, 'first': 0})
+    """
+
+    guard: float | None = _parameter(0.05, Interval(Real, 0, 1, closed="neither"), None)
+    margin: float = _parameter(0.3, _POSITIVE)
+    memory: int = _parameter(20_000, Interval(Integral, 0, 10**7, closed="both"))
+    half_life: float | None = _parameter(None, Interval(Real, 1, None, closed="left"), None)
+    expand: bool = _parameter(False, bool)
+    initial: Bilinear | LowRankBilinear | None = field(
+        default=None, metadata={"allowed": [Bilinear, LowRankBilinear, None]}
+    )
+    items: Any = None
+    log: bool = _parameter(True, bool)
+    random_state: Any = field(default=None, metadata={"allowed": ["random_state"]})
+
+    _saved: ClassVar[tuple[str, ...]] = ("guard", "margin", "memory", "half_life", "expand", "log")
+
+    def __post_init__(self) -> None:
+        self._course: AdapterCourse | None = None
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{each.name}={getattr(self, each.name)!r}"
+            for each in fields(self)
+            if each.name != "items" and getattr(self, each.name) != each.default
+        ]
+        return f"LiveAdapter({', '.join(changed)})"
+
+    def fit(self, items: Any) -> Self:
+        """Take the units of the space from items without labels, and start at the start.
+
+        Parameters
+        ----------
+        items : array of shape (n, d)
+            Items, all or a sample of at least a few hundred; of more than 20 000 a sample is taken.
+
+        Returns
+        -------
+        LiveAdapter
+            This adapter.
+        """
+        allowed = {each.name: each.metadata["allowed"] for each in fields(self) if each.metadata}
+        parameters = {name: getattr(self, name) for name in allowed}
+        validate_parameter_constraints(allowed, parameters, caller_name="LiveAdapter")
+        rows = checked_items(items)
+        if len(rows) < 2:
+            raise InvalidInputError(f"fit needs at least two items. Got {len(rows)}.")
+        random = check_random_state(self.random_state)
+        with alone(self), unchanged_if_refused(self, random):
+            self._random = random
+            W = None if self.initial is None else np.asarray(self.initial.matrix)
+            if W is not None and W.shape != (rows.shape[1],) * 2:
+                raise InvalidInputError(
+                    f"initial must be a form of {rows.shape[1]} features, as the items have, for "
+                    f"queries and items alike. Got one of {W.shape[0]} and {W.shape[1]}."
+                )
+            self._W = None if W is None else W.astype(np.float32)
+            self._store = ItemStore(self.items, rows.shape[1])
+            self._begin(ItemUnits.of(rows, random))
+            self.log_ = EventLog(self.log)
+        return self
+
+    def _begin(self, units: ItemUnits) -> None:
+        rest = (self.margin, self.memory, self.half_life)
+        self._course = AdapterCourse(units, self.guard, *rest)
+
+    # Feedback
+
+    def feedback(
+        self,
+        query: Any,
+        shown: Any = None,
+        y: Any = None,
+        *,
+        candidate: int | None = None,
+        weight: float = 1.0,
+        user: str | int | None = None,
+        event: str | int | None = None,
+    ) -> bool:
+        """Learn from what a user said; first, all forms are tested on it.
+
+        Parameters
+        ----------
+        query : array of shape (d,), or an event
+            The query; or a `Click`, `Thumb`, `RankedList` or `Judged`, without `shown` and `y`.
+        shown : array of shape (n, d) or sequence of ids, default=None
+            The items that were shown.
+        y : array of shape (n,), default=None
+            +1 for liked, −1 for disliked, 0 for not judged.
+        candidate : int, default=None
+            The place of the live form's candidate, as `slots` says: it counts in the comparison of
+            first places only.
+        weight : float, default=1.0
+            How much the event counts; 0 only marks it as seen.
+        user : str or int, default=None
+            Who said it, for `forget`.
+        event : str or int, default=None
+            The id of the event; an id that was seen before changes nothing.
+
+        Returns
+        -------
+        bool
+            False if the event was seen before.
+        """
+        course = self._fitted
+        said: Event
+        if isinstance(query, Event):
+            if not (shown is None and y is None and candidate is None):
+                raise InvalidInputError("An event has its own items and answers: pass it alone.")
+            said = query
+        else:
+            said = Judged(query, shown, y, candidate)
+        _check_names(weight, user, event)
+        with alone(self):
+            if event is not None and event in self.log_.seen:
+                return False
+            # All is read and checked before anything changes; only a thumb takes random numbers.
+            with (
+                unchanged_if_refused(self, self._random)
+                if isinstance(said, Thumb)
+                else nullcontext()
+            ):
+                read = read_event(said, self._items(), self._contrast)
+            shown = read.vectors if read.names is None else read.names
+            heard = Heard(
+                event,
+                user,
+                read.query,
+                shown,
+                read.grades,
+                float(weight),
+                read.tested,
+                read.lead,
+                read.candidate,
+                read.two_kinds,
+            )
+            self._hear(course, heard, read.vectors)
+            self.log_.add(heard)
+        return True
+
+    def _hear(self, course: AdapterCourse, heard: Heard, vectors: Array) -> None:
+        """Learn from an event, if there is something to learn."""
+        course.n_events += 1
+        if heard.two_kinds and heard.weight:
+            base = self._base(heard.query)
+            tests = (heard.tested, heard.lead, heard.candidate)
+            course.hear(heard.query, base, vectors, heard.grades, heard.weight, tests)
+
+    def _contrast(self, query: Array, up: bool) -> Indices:
+        """What a single item is set against: five from ranks 100 to 1000, or the best seven."""
+        n = len(self._items().array)
+        ranks = self._rank(query, None, 1000 if up else 8, "live")
+        if not up:
+            return ranks[:7]
+        far = ranks[min(100, n // 2) :]
+        return self._random.choice(far, min(5, len(far)), replace=False)
+
+    def reset(self) -> None:
+        """Forget all feedback: everything is as after `fit`."""
+        with alone(self):
+            self._begin(self._fitted.units)
+            self.log_ = EventLog(self.log_.whole)
+
+    def forget(
+        self,
+        users: Collection[str | int] = (),
+        events: Collection[str | int] = (),
+    ) -> int:
+        """Forget what some users said, or some events, as if it had never been said.
+
+        All other events are replayed from the beginning, and the guard decides anew; versions that
+        were promoted by hand are not made again.
+
+        Parameters
+        ----------
+        users : collection of str or int, default=()
+            Whose events to forget.
+        events : collection of str or int, default=()
+            Ids of events to forget; they stay known, so that they are not learned from again.
+
+        Returns
+        -------
+        int
+            How many events were forgotten.
+        """
+        with alone(self), unchanged_if_refused(self, self._random):
+            old, units = self.log_, self._fitted.units
+            if not old.whole:
+                raise InvalidInputError("Events can be forgotten only where log=True kept them.")
+            gone_users, gone_events = set(users), set(events)
+            kept = [e for e in old if e.user not in gone_users and e.event not in gone_events]
+            self._begin(units)
+            self.log_ = EventLog(True)
+            self.log_.seen = dict(old.seen)
+            for heard in kept:
+                vectors = self._items().vectors(heard.shown) if heard.by_ids else heard.shown
+                self._hear(self._fitted, heard, vectors)
+                self.log_.add(heard)
+            return len(old) - len(kept)
+
+    # Files
+
+    def state(self) -> State:
+        """All that the next event meets.
+
+        Returns
+        -------
+        State
+            Arrays and plain values, by name.
+        """
+        with alone(self):
+            state = State(values={name: getattr(self, name) for name in self._saved})
+            if self.initial is not None:
+                state.add("initial", stored(self.initial))
+            state.add("random", numbers_state(self._random))
+            return state.add("course", self._fitted.state()).add("log_", self.log_.state())
+
+    @classmethod
+    def restore(cls, saved: Saved) -> Self:
+        """The adapter of a state; it has no item store.
+
+        Parameters
+        ----------
+        saved : Saved
+            The state, read from a file.
+
+        Returns
+        -------
+        LiveAdapter
+            The restored object.
+        """
+        parameters = {name: saved.value(name) for name in cls._saved}
+        initial = None
+        if saved.has("initial"):
+            initial = restored(saved.part("initial"), Bilinear, LowRankBilinear)
+        random = restored_numbers(saved.part("random"))
+        adapter = cls(**parameters, initial=initial, random_state=random)
+        adapter._random = random
+        adapter._course = AdapterCourse.restore(saved.part("course"))
+        d = adapter._course.units.n_features
+        adapter._W = None if initial is None else np.asarray(initial.matrix, dtype=np.float32)
+        right = adapter._W is None or adapter._W.shape == (d, d)
+        saved.check(right, "initial must be a form of the items' features")
+        adapter._store = ItemStore(None, d)
+        adapter.log_ = EventLog.restore(saved.part("log_"), d)
+        return adapter
+
+
+def _check_names(weight: Any, *names: Any) -> None:
+    kind = type(weight)
+    if not (kind is float or kind is int or isinstance(weight, Real)) or not 0 <= weight <= 1e6:
+        raise InvalidInputError(f"weight must be a number from 0 to 1e6. Got {weight!r}.")
+    for name in names:
+        if name is not None and type(name) not in (str, int):
+            raise InvalidInputError(
+                f"Users and events are named by strings or integers. Got {name!r}."
+            )

@@ -1,0 +1,250 @@
+"""Queries under several forms at once, and what one judged list says about these forms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from samewise._typing import Array
+from samewise.kernels.adapter_loops import (
+    Grades,
+    Lesson,
+    Linear,
+    agreement,
+    bet,
+    combine,
+    contrast,
+    learn_list,
+    products,
+)
+from samewise.kernels.event_cells import (
+    PROBES,
+    Events,
+    Links,
+    Numbers,
+    link,
+    nearest_pivots,
+    recall,
+    unlink,
+)
+
+Units: TypeAlias = tuple[Array, Array, Array, Array, Array]
+"""μ, L, the leading axes, the pivots in them and half the squared norms of these."""
+Kernel: TypeAlias = tuple[float, float, float, float]
+
+LARGEST = 1e6
+"""Beyond this, products of what is learned could leave float32."""
+SOUND, ONE_KIND, SIZE, ANSWER = range(4)
+"""What `sound` finds: nothing wrong; nothing to compare; values too large; a wrong answer."""
+REST, FIRST, CREDIBLE, FALL_REST, FALL_FIRST = range(5)
+"""The rows of the bets: live against served, the agreement with the start, start against served."""
+
+
+@njit(cache=True)
+def sound(query: Array, shown: Array, y: NDArray[Any], largest: int, grades: Grades) -> int:
+    """What is wrong with a judged list, SOUND or ONE_KIND if nothing; writes its grades.
+
+    Answers are whole numbers up to `largest` in size.
+    """
+    if not _within(query, LARGEST):
+        return SIZE
+    for i in range(shown.shape[0]):
+        if not _within(shown[i], LARGEST):
+            return SIZE
+    low, high = 0, 0
+    for i in range(y.shape[0]):
+        grade = int(y[i]) if abs(y[i]) <= largest else 0
+        if y[i] != grade:
+            return ANSWER
+        grades[i] = grade
+        if grade != 0:
+            low = grade if low == 0 else min(low, grade)
+            high = grade if high == 0 else max(high, grade)
+    return SOUND if low < high else ONE_KIND
+
+
+@njit(cache=True)
+def _within(row: Array, most: float) -> bool:
+    """Whether all values are finite and at most so large; a comparison with NaN is false."""
+    right = True
+    for k in range(row.shape[0]):
+        right &= abs(row[k]) <= most
+    return right
+
+
+@njit(cache=True)
+def whiten(q: Array, mu: Array, L: Array, out: Array) -> None:
+    """out = (q − μ) L."""
+    out[:] = 0
+    combine(q - mu, L, out)
+
+
+@njit(cache=True)
+def add_linear(f: Array, linear: Linear, out: Array) -> None:
+    """out += f D̄."""
+    A, B, scalars = linear
+    if scalars[0] != 0.0:
+        combine(f * f.dtype.type(scalars[0]), A, out)
+    if scalars[1] != 0.0:
+        combine(f * f.dtype.type(scalars[1]), B, out)
+
+
+@njit(cache=True)
+def near_cells(q: Array, units: Units) -> Numbers:
+    """The cells of the pivots nearest to q, the nearest first."""
+    z = np.zeros(units[2].shape[1], dtype=q.dtype)
+    combine(q, units[2], z)
+    return nearest_pivots(units[3], units[4], z, PROBES)
+
+
+@njit(cache=True)
+def embed_rows(
+    Q: Array,
+    units: Units,
+    linear: Linear,
+    links: Links,
+    events: Events,
+    view: Numbers,
+    kernel: Kernel,
+    out: Array,
+) -> None:
+    """out += what a form adds to the start, for each row of Q."""
+    f = np.empty(units[1].shape[1], dtype=Q.dtype)
+    for i in range(Q.shape[0]):
+        if linear[2][0] != 0.0:
+            whiten(Q[i], units[0], units[1], f)
+            add_linear(f, linear, out[i])
+        if view[0, 0] < view[0, 1]:
+            recall(Q[i], near_cells(Q[i], units), links, events, view, kernel, out[i : i + 1])
+
+
+@njit(cache=True)
+def hear_list(
+    queries: tuple[Array, Array],
+    shown: Array,
+    grades: Grades,
+    units: Units,
+    linears: tuple[Linear, Linear, Linear],
+    memory: tuple[Links, Events, Numbers, Kernel],
+    guard: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    heard: tuple[int, float, int],
+    lesson: Lesson,
+    place: tuple[int, int],
+) -> bool:
+    """Test, then train: one judged list.
+
+    Parameters
+    ----------
+    queries
+        The query, and its base under the start.
+    linears
+        Of the live form, the order served, and the first place served.
+    memory
+        Links and events, the views of these three forms (of two, where the last are one), the
+        kernel.
+    guard
+        The bets, the last agreements with the start, and the log wealth at which something is due.
+    heard
+        Whether the list tests the forms; the lead of the live form in an interleaved one; and the
+        place of its candidate, −1 if there is none.
+    place
+        The slot to remember the list in (none if negative) and its number.
+
+    Returns whether something is due.
+    """
+    q, base = queries
+    links, events, views, kernel = memory
+    near = near_cells(q, units)
+    f = np.empty(units[1].shape[1], dtype=q.dtype)
+    whiten(q, units[0], units[1], f)
+    moved = np.zeros(q.shape[0], dtype=q.dtype)
+    combine(f, linears[0][0], moved)
+    bets, recent, limits = guard
+    if heard[0]:
+        under = _under(base, f, moved, linears, views.shape[0])
+        recall(q, near, links, events, views, kernel, under[: views.shape[0]])
+        _place_bets(under, shown, grades, heard[2], bets, recent)
+    elif heard[1] != 0.0:
+        bet(bets[REST], heard[1])
+    learn_list(linears[0], f, moved, base, shown, grades, lesson)
+    if place[0] >= 0:
+        _remember(q, shown, grades, near[0], links, events, place, lesson[1])
+    due = False
+    for i in range(bets.shape[0]):
+        due |= bets[i, 0] >= limits[i]
+    return due
+
+
+@njit(cache=True)
+def _under(
+    base: Array, f: Array, moved: Array, linears: tuple[Linear, Linear, Linear], n: int
+) -> Array:
+    """The query under the linear parts of live, rest and (of three) first, and the start."""
+    under = np.empty((n + 1, base.shape[0]), dtype=base.dtype)
+    for w in range(n + 1):
+        under[w] = base
+    scalars = linears[0][2]
+    under[0] += base.dtype.type(scalars[0]) * moved
+    combine(f * f.dtype.type(scalars[1]), linears[0][1], under[0])
+    add_linear(f, linears[1], under[1])
+    if n == 3:
+        add_linear(f, linears[2], under[2])
+    return under
+
+
+@njit(cache=True)
+def _place_bets(
+    under: Array,
+    shown: Array,
+    grades: Grades,
+    candidate: int,
+    bets: NDArray[np.float64],
+    recent: NDArray[np.float64],
+) -> None:
+    """Bet on how a list with items of two kinds is ranked under live, rest, first and start."""
+    n = under.shape[0]
+    auc, best = np.empty(n), np.empty(n)
+    scores = np.empty(shown.shape[0], dtype=under.dtype)
+    for w in range(n):
+        products(shown, under[w], scores)
+        auc[w], best[w] = agreement(scores, grades, candidate)
+    bet(bets[FIRST], best[0] - best[n - 2])
+    bet(bets[FALL_FIRST], best[n - 1] - best[n - 2])
+    if math.isnan(auc[0]):
+        return
+    bet(bets[REST], auc[0] - auc[1])
+    agreed = 2.0 * auc[n - 1] - 1.0
+    recent[int(bets[CREDIBLE, 1]) % recent.shape[0]] = agreed
+    bet(bets[CREDIBLE], agreed)
+    bet(bets[FALL_REST], auc[n - 1] - auc[1])
+
+
+@njit(cache=True)
+def _remember(
+    q: Array,
+    shown: Array,
+    grades: Grades,
+    cell: int,
+    links: Links,
+    events: Events,
+    place: tuple[int, int],
+    weight: float,
+) -> None:
+    """Write a list that has items of two kinds into a slot, in the place of what it held."""
+    slot, number = place
+    if links[3][slot] >= 0:
+        unlink(links, slot)
+    queries, directions, numbers, weights = events
+    queries[slot] = q
+    contrast(shown, grades, directions[slot])
+    numbers[slot], weights[slot] = number, weight
+    link(links, slot, cell)
+
+
+def no_links(n_cells: int, n_slots: int) -> Any:
+    """Links of empty cells."""
+    return tuple(np.full(n, -1, dtype=np.int64) for n in (n_cells, n_slots, n_slots, n_slots))

@@ -1,0 +1,234 @@
+"""One judged list: how forms rank it, what it moves, and which remembered lists are near.
+
+Everything is float32 but for scalars and the state of bets. A list has grades: 0 is not judged, and
+of two judged items that of the higher grade should come first.
+
+The linear part is D = a A with its mean D̄ = D + c B. Where a list moves D by τ f vᵀ and the newest
+D counts w in the mean, B moves by −τ/c f vᵀ and c shrinks by 1 − w: the mean of the whole course
+costs one more update of rank one, and nothing where the list moves nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from samewise._typing import Array
+from samewise.kernels.rank_one import FAST
+from samewise.kernels.steps import step_size
+
+Grades: TypeAlias = NDArray[np.int64]
+Scalars: TypeAlias = NDArray[np.float64]
+Linear: TypeAlias = tuple[Array, Array, Scalars]
+"""A, B and (a, c): D = a A and D̄ = a A + c B. Of a frozen copy c is 0."""
+Lesson: TypeAlias = tuple[float, float, float, float, float]
+"""Margin, weight, PA-II's relaxation, how much of the past is kept, weight of the newest D in D̄."""
+
+
+@njit(cache=True, fastmath=FAST)
+def combine(weights: Array, rows: Array, out: Array) -> None:
+    """out += weights @ rows, four rows at a time."""
+    n, d = rows.shape
+    r = 0
+    while r + 4 <= n:
+        r0, r1, r2, r3 = rows[r], rows[r + 1], rows[r + 2], rows[r + 3]
+        w0, w1, w2, w3 = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
+        for k in range(d):
+            out[k] += w0 * r0[k] + w1 * r1[k] + w2 * r2[k] + w3 * r3[k]
+        r += 4
+    while r < n:
+        row, w = rows[r], weights[r]
+        for k in range(d):
+            out[k] += w * row[k]
+        r += 1
+
+
+@njit(cache=True, fastmath=FAST)
+def products(rows: Array, v: Array, out: Array) -> None:
+    """out = rows @ v."""
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        total = v.dtype.type(0)
+        for k in range(v.shape[0]):
+            total += row[k] * v[k]
+        out[i] = total
+
+
+@njit(cache=True, fastmath=FAST)
+def _dot(u: Array, v: Array) -> Any:
+    total = v.dtype.type(0)
+    for k in range(v.shape[0]):
+        total += u[k] * v[k]
+    return total
+
+
+@njit(cache=True)
+def list_direction(
+    shown: Array, grades: Grades, scores: Array, margin: float, v: Array
+) -> tuple[int, float]:
+    """The mean v of p_i − p_j over the pairs, i graded above j, that lack margin; their number.
+
+    Returns also the mean lack, margin − (s_i − s_j).
+    """
+    n = shown.shape[0]
+    count, lack = 0, 0.0
+    share = np.zeros(n, dtype=np.int64)
+    for i in range(n):
+        for j in range(n):
+            if grades[i] > grades[j] and grades[i] != 0 and grades[j] != 0:
+                p = margin - (float(scores[i]) - float(scores[j]))
+                if p > 0.0:
+                    share[i] += 1
+                    share[j] -= 1
+                    lack += p
+                    count += 1
+    v[:] = 0
+    if count == 0:
+        return 0, 0.0
+    for i in range(n):
+        if share[i] != 0:
+            w = v.dtype.type(share[i] / count)
+            row = shown[i]
+            for k in range(v.shape[0]):
+                v[k] += w * row[k]
+    return count, lack / count
+
+
+@njit(cache=True)
+def agreement(scores: Array, grades: Grades, apart: int) -> tuple[float, float]:
+    """The share of pairs in the order of their grades (AUC), and whether the best item is liked.
+
+    Pairs with the item `apart` do not count; NaN where there are no others. Liked are grades above
+    the middle between the lowest and the highest, which must differ. Ties of scores count half, and
+    the first of the best is taken.
+    """
+    n = scores.shape[0]
+    right, pairs, best = 0.0, 0, -1
+    low, high = 0, 0
+    for i in range(n):
+        if grades[i] == 0:
+            continue
+        if best < 0:
+            best, low, high = i, grades[i], grades[i]
+        if scores[i] > scores[best]:
+            best = i
+        low, high = min(low, grades[i]), max(high, grades[i])
+        for j in range(n):
+            if grades[j] != 0 and grades[i] > grades[j] and i != apart and j != apart:
+                pairs += 1
+                if scores[i] > scores[j]:
+                    right += 1.0
+                elif scores[i] == scores[j]:
+                    right += 0.5
+    liked = 1.0 if 2 * grades[best] > low + high else 0.0
+    return (right / pairs if pairs > 0 else math.nan), liked
+
+
+@njit(cache=True)
+def contrast(shown: Array, grades: Grades, v: Array) -> None:
+    """v = mean of the liked − mean of the disliked items, of a list that has both."""
+    low, high, seen = 0, 0, False
+    for g in grades:
+        if g != 0:
+            low, high = (min(low, g), max(high, g)) if seen else (g, g)
+            seen = True
+    liked, disliked = 0, 0
+    for g in grades:
+        if g != 0:
+            liked += 2 * g > low + high
+            disliked += 2 * g <= low + high
+    v[:] = 0
+    for i in range(shown.shape[0]):
+        if grades[i] != 0:
+            up = 2 * grades[i] > low + high
+            w = v.dtype.type(1.0 / liked if up else -1.0 / disliked)
+            row = shown[i]
+            for k in range(v.shape[0]):
+                v[k] += w * row[k]
+
+
+@njit(cache=True, fastmath=FAST)
+def _add_twice(A: Array, B: Array, a: float, b: float, f: Array, v: Array) -> None:
+    """A += a f vᵀ and B += b f vᵀ."""
+    for r in range(f.shape[0]):
+        first, second = A[r], B[r]
+        x, y = A.dtype.type(a * f[r]), A.dtype.type(b * f[r])
+        for k in range(v.shape[0]):
+            first[k] += x * v[k]
+            second[k] += y * v[k]
+
+
+@njit(cache=True)
+def learn_list(
+    linear: Linear,
+    f: Array,
+    moved: Array,
+    base: Array,
+    shown: Array,
+    grades: Grades,
+    lesson: Lesson,
+) -> float:
+    """Move D and its mean by a judged list; returns τ.
+
+    `base` is the query under the start, f its whitened form and `moved` f A. First everything
+    fades; the newest D then has its weight in the mean.
+    """
+    A, B, scalars = linear
+    margin, weight, relax, decay, newest = lesson
+    scalars[0] *= decay
+    scalars[1] *= decay
+    q, v = base + base.dtype.type(scalars[0]) * moved, np.empty_like(base)
+    scores = np.empty(shown.shape[0], dtype=base.dtype)
+    products(shown, q, scores)
+    count, lack = list_direction(shown, grades, scores, margin, v)
+    tau = 0.0
+    if count > 0:
+        step = (math.inf, relax, False, 0.0)
+        tau = step_size(lack, float(_dot(v, v)) * float(_dot(f, f)), weight, step)
+    if newest >= 1.0:
+        # The newest is all there is: B is zero, and stays so.
+        scalars[1] = 1.0
+        if tau != 0.0:
+            _add_twice(A, B, tau / scalars[0], 0.0, f, v)
+    else:
+        if tau != 0.0:
+            _add_twice(A, B, tau / scalars[0], -tau / scalars[1], f, v)
+        scalars[1] *= 1.0 - newest
+    _rescale(A, scalars, 0)
+    _rescale(B, scalars, 1)
+    return tau
+
+
+@njit(cache=True)
+def _rescale(M: Array, scalars: Scalars, at: int) -> None:
+    """Put the factor into the matrix before it is too small for float32."""
+    if scalars[at] < 1e-12:
+        M *= M.dtype.type(scalars[at])
+        scalars[at] = 1.0
+
+
+@njit(cache=True)
+def mean_of(linear: Linear, out: Array) -> None:
+    """out = D̄ = a A + c B."""
+    A, B, scalars = linear
+    a, c = out.dtype.type(scalars[0]), out.dtype.type(scalars[1])
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            out[i, k] = a * A[i, k] + c * B[i, k]
+
+
+@njit(cache=True)
+def bet(test: NDArray[np.float64], x: float) -> None:
+    """Bet on x > 0: `test` is [log wealth, number, sum, sum of squares] of x ∈ [−1, 1].
+
+    λ = clip(m/v, 0, ½) of the past, where five values of variance 0.1 and mean 0 were seen before.
+    """
+    share = test[2] / (test[3] + 0.5)
+    test[0] += math.log1p(min(max(share, 0.0), 0.5) * x)
+    test[1] += 1.0
+    test[2] += x
+    test[3] += x * x

@@ -1,0 +1,81 @@
+"""The guard's promise: whatever is said, what is no better is promoted with small probability."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from samewise import LiveAdapter
+from samewise.adapt.guard import Guard
+from samewise.kernels.adapter_loops import bet
+
+
+def test_wealth_rarely_reaches_its_level_when_nothing_is_better():
+    """Ville: P(sup W ≥ 1/ε) ≤ ε, for coins and for values that are worse in the mean."""
+    random = np.random.RandomState(0)
+    for values in ([-1.0, 1.0], [-0.5, 0.0, 0.5], [-1.0, 0.0, 0.0, 0.9]):
+        reached = 0
+        for _ in range(300):
+            test, highest = np.zeros(4), 0.0
+            for x in random.choice(values, 400):
+                bet(test, x)
+                highest = max(highest, test[0])
+            reached += highest >= np.log(20)
+        # ε = 0.05 of 300 streams; more than 27 would happen once in a thousand times.
+        assert reached <= 27
+
+
+def test_random_answers_promote_nothing(make_world):
+    world = make_world(n=300)
+    adapter = LiveAdapter(items=world.items, log=False, random_state=0).fit(world.items)
+    promoted = 0
+    for _ in range(40):
+        adapter.reset()
+        for _ in range(60):
+            q, shown, _ = world.judged()
+            adapter.feedback(world.items[q], shown, world.random.choice([-1, 1], 10))
+        promoted += bool(adapter.versions_)
+    assert promoted <= 6
+
+
+def test_inverted_answers_are_not_credible(world):
+    adapter = LiveAdapter(guard=0.5, items=world.items, random_state=0).fit(world.items)
+    for _ in range(300):
+        q, shown, y = world.judged()
+        adapter.feedback(world.items[q], shown, -y)
+    report = adapter.guard_
+    assert report.wealth["rest"] > report.needed["rest"]
+    assert not report.credible and report.agreement < 0 and not report.history
+
+
+def test_good_answers_are_promoted_and_reported(world):
+    adapter = LiveAdapter(items=world.items, random_state=0).fit(world.items)
+    first = adapter.guard_
+    assert first.wealth == {"rest": 1.0, "first": 1.0}
+    np.testing.assert_allclose(first.needed["rest"], np.pi**2 / (6 * 0.025))
+    for _ in range(400):
+        q, shown, y = world.judged()
+        adapter.feedback(world.items[q], shown, y)
+    report = adapter.guard_
+    assert report.served["rest"] == report.history[-1]["version"] > 0
+    np.testing.assert_allclose(report.needed["rest"], 4 * np.pi**2 / (6 * 0.025))
+    assert 0 <= report.expected_events["rest"]
+
+
+def test_what_is_expected_is_what_the_bets_gain():
+    guard = Guard(0.05)
+    for _ in range(50):
+        for x in (0.4, -0.2, 0.1):
+            bet(guard.bets[0], x)
+    expected = guard.report().expected_events
+    left = 0
+    while guard.bets[0, 0] < guard.needed("rest", True):
+        bet(guard.bets[0], (0.4, -0.2, 0.1)[left % 3])
+        left += 1
+    assert 0.7 * left <= expected["rest"] <= 1.4 * left
+    assert expected["first"] == np.inf
+
+
+def test_a_wealth_beyond_all_numbers_is_reported():
+    guard = Guard(0.05)
+    guard.bets[0, 0] = 5000.0
+    assert guard.report().wealth["rest"] == np.inf

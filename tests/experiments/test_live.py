@@ -1,0 +1,58 @@
+"""The live adapter's simulation, in small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments import live
+from experiments._live_simulation import Corpus, Users, measures, random_streams, stream
+from experiments.banking77 import banking
+from samewise.exceptions import DatasetNotFoundError
+
+
+@pytest.fixture(scope="module")
+def few():
+    try:
+        (A, a), (B, b) = banking(4)
+    except DatasetNotFoundError as error:
+        pytest.skip(str(error))
+    return Corpus(A, a, B, b)
+
+
+def test_measures_are_those_of_a_plain_loop(few):
+    E = few.tests[:7]
+    part = Corpus(few.items, few.item_labels, E, few.test_labels[:7])
+    found = []
+    for q, label in zip(E, part.test_labels, strict=True):
+        hits = few.item_labels[np.argsort(-(few.items @ q), kind="stable")] == label
+        ranks = np.flatnonzero(hits)
+        precision = [(i + 1) / (rank + 1) for i, rank in enumerate(ranks)]
+        found.append((hits[0], hits[:10].mean(), np.mean(precision)))
+    np.testing.assert_allclose(measures(E, None, part), 100 * np.mean(found, axis=0))
+
+
+def test_users_answer_as_they_are_said_to():
+    right = np.array([True, False, True])
+    random = np.random.RandomState(0)
+    assert Users().answer(right, False, 0, random).tolist() == [1, -1, 1]
+    assert Users(noise=1.0).answer(right, False, 0, random).tolist() == [-1, 1, -1]
+    later = Users("inverted", since=5)
+    assert later.answer(right, False, 4, random).tolist() == [1, -1, 1]
+    assert later.answer(right, False, 5, random).tolist() == [-1, 1, -1]
+    drift = Users("drift")
+    assert drift.answer(right, False, 0, random).tolist() == [1, -1, 1]
+    assert drift.answer(right, True, 0, random).tolist() == [-1, 1, -1]
+
+
+def test_a_stream_is_the_same_again(few):
+    first = stream(few, Users(noise=0.1), 60, 0, guard=0.05, at=(60,))[1]
+    again = stream(few, Users(noise=0.1), 60, 0, guard=0.05, at=(60,))[1]
+    np.testing.assert_array_equal(first.live[60], again.live[60])
+    np.testing.assert_array_equal(first.served[60], measures(few.tests, None, few))
+
+
+def test_coins_and_the_choice(few):
+    assert random_streams(few, 3, 20)["promoted"] == 0
+    chosen = live.on_held_out(few, 0.3, 64, 0.0, 50)
+    assert chosen["coordinates"] == 64 and abs(chosen["P@1 gain"]) < 20
