@@ -54,6 +54,7 @@ def entries(result):
 
 
 BASIC = ("--topics", "topics.xml", "--documents", "docs.jsonl")
+PAPER = ("--thresholds", "0.42,0.7")
 
 
 def test_one_line_for_each_decision(files):
@@ -68,7 +69,7 @@ def test_one_line_for_each_decision(files):
 
 
 def test_judged_streams_are_answered_and_scored(files):
-    result = call(*BASIC, "--feedback", "judged.jsonl", "--json")
+    result = call(*BASIC, *PAPER, "--feedback", "judged.jsonl", "--json")
     *found, last = entries(result)
     assert [(e["document"], e["action"], e.get("answer")) for e in found] == [
         ("a", "ask", True),
@@ -80,12 +81,12 @@ def test_judged_streams_are_answered_and_scored(files):
     assert summary["asked"] == 3 and summary["judged"] == 3
     assert summary["macro"]["precision"] == 1.0 and summary["macro"]["recall"] == 0.5
     assert result.stderr == ""
-    assert "anticipation" in call(*BASIC, "--feedback", "judged.jsonl").stderr
+    assert "anticipation" in call(*BASIC, *PAPER, "--feedback", "judged.jsonl").stderr
 
 
 def test_standard_input_and_batch(files):
     found = entries(call("--topics", "topics.xml", "--mode", "batch", "--initial", "1",
-                         input=lines(DOCUMENTS)))  # fmt: skip
+                         "--thresholds", "seeds", input=lines(DOCUMENTS)))  # fmt: skip
     assert {(e["document"], e["topic"]) for e in found} == {("e", "1"), ("c", "2")}
 
 

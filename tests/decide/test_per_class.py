@@ -95,7 +95,7 @@ def test_any_learner_is_fitted_for_each_class(labeled):
     assert not hasattr(learner, "n_seen_")
 
 
-@pytest.mark.parametrize("learner", [GCosLA(), SiLA(2)])
+@pytest.mark.parametrize("learner", [GCosLA(step_margin=None, random_state=0), SiLA(2)])
 def test_one_similarity_for_each_class(learner, labeled):
     X, y = labeled
     names = np.array(["a", "b", "c"])[y]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from samewise import POLA, KernelPOLA, Pairs, PassiveAggressive
+from samewise import KernelPOLA, Pairs
+from tests.last_hypothesis import POLA, PassiveAggressive
 from samewise.engine.policy import REFRESH
 
 

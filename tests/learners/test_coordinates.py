@@ -27,7 +27,7 @@ LEARNERS = {
     "pa1 identity": lambda: PassiveAggressive(init="identity"),
     "pola": POLA,
     "lego": LEGO,
-    "gcosla": GCosLA,
+    "gcosla": lambda: GCosLA(step_margin=None),
 }
 
 

@@ -14,6 +14,7 @@ import samewise
 from samewise import ITML, LMNN, MMC, SNN, Pairs
 from samewise.catalog import LEARNERS
 from samewise.exceptions import InvalidInputError
+from samewise.supervision.purposes import sampled_pairs
 
 SMALL = {
     "ITML": {"tol": 0.1},
@@ -127,11 +128,15 @@ def test_no_other_threshold_decides_more_of_the_pairs_rightly(name, weighted, pa
 
 
 @pytest.mark.parametrize("name", CALIBRATED)
-def test_from_labels_the_threshold_is_that_of_the_pairs_drawn(name, labeled):
-    learner = clone(JUDGES[name]).set_params(n_pairs=80, random_state=0).fit(*labeled)
-    drawn = Pairs.from_labels(*labeled, 80, random_state=np.random.RandomState(0))
+def test_from_labels_the_threshold_is_that_of_random_pairs_held_out(name, labeled):
+    given = {"purpose": "verification", "n_pairs": 80, "random_state": 0}
+    learner = clone(JUDGES[name]).set_params(**given).fit(*labeled)
+    given["random_state"] = np.random.RandomState(0)
+    drawn, held_out = sampled_pairs(*labeled, n_neighbors=1, merge_duplicates=False, **given)
     if name != "SNN":  # Its start takes random numbers too.
-        assert clone(learner).fit(drawn).threshold_ == learner.threshold_
+        from_pairs = clone(learner).fit(drawn)
+        np.testing.assert_array_equal(from_pairs.metric_.matrix, learner.metric_.matrix)
+        assert from_pairs._calibrated(held_out) == learner.threshold_
     assert learner.score(drawn) > 0.6
 
 

@@ -21,6 +21,7 @@ from samewise.learners.neighbors.rbs import RBS
 from samewise.learners.neighbors.relief import Relief
 from samewise.learners.neighbors.srbs import SRBS
 from samewise.protocols import neighbor_accuracies
+from samewise.supervision.purposes import sampled_pairs
 
 CHECKED = [PassiveAggressive(), PassiveAggressive(psd="end"), POLA(), KernelPOLA()]
 CHECKED += [Relief(), RBS(normalizer=None), SRBS(normalizer=None)]
@@ -214,8 +215,9 @@ def test_data_frames(make, labeled):
 def test_pairs_of_weight_zero_are_left_out(rule, psd, pairs, seed):
     keep = np.random.default_rng(seed).random(len(pairs)) < 0.6
     weighted = Pairs(pairs.X, pairs.left, pairs.right, pairs.y, keep.astype(float))
-    one = PassiveAggressive(rule, 0.1, psd=psd).fit(weighted)
-    other = PassiveAggressive(rule, 0.1, psd=psd).fit(pairs[keep])
+    # They count as rounds, which some averages weigh by.
+    one = PassiveAggressive(rule, 0.1, psd=psd, average="last").fit(weighted)
+    other = PassiveAggressive(rule, 0.1, psd=psd, average="last").fit(pairs[keep])
     np.testing.assert_allclose(one.metric_.matrix, other.metric_.matrix, rtol=1e-9, atol=1e-12)
     assert one.threshold_ == pytest.approx(other.threshold_, rel=1e-9)
     assert one.n_updates_ == other.n_updates_
@@ -241,7 +243,7 @@ def test_a_weight_multiplies_C(rule, psd, pairs, seed):
     # One by one too: each pair with its own C.
     weight = np.random.default_rng(seed).uniform(0.1, 2, 30)
     weighted = Pairs(pairs.X, pairs.left[:30], pairs.right[:30], pairs.y[:30], weight)
-    one = PassiveAggressive(rule, 0.05, psd="end").fit(weighted)
+    one = PassiveAggressive(rule, 0.05, psd="end", average="last").fit(weighted)
     M, b = np.zeros((5, 5)), 0.0
     for v, y, C in zip(weighted.differences(), weighted.y, 0.05 * weight, strict=True):
         p = 1 - y * (b - v @ M @ v)
@@ -308,9 +310,10 @@ def _vote(labels):
 def test_tuning_on_labels_draws_once_and_fits_nothing(labeled):
     learner = LEARNERS["pa each"]()
     tuned = tune_C(learner, *labeled, Cs=[0.01, 1.0])
-    drawn = Pairs.from_labels(*labeled, 100, merge_duplicates=True, random_state=0)
+    how = {"purpose": "neighbors", "n_neighbors": 10, "n_pairs": 100, "random_state": 0}
+    drawn, _ = sampled_pairs(*labeled, **how)
     np.testing.assert_array_equal(tuned.values, tune_C(learner, drawn, Cs=[0.01, 1.0]).values)
-    assert not hasattr(learner, "n_seen_") and learner.C == 1.0
+    assert not hasattr(learner, "n_seen_") and learner.C == 0.1
     by_accuracy = tune_C(learner, *labeled, Cs=[0.01, 1.0], criterion="accuracy")
     given = tune_C(learner, drawn, Cs=[0.01, 1.0], criterion="accuracy", labeled=labeled)
     np.testing.assert_array_equal(by_accuracy.values, given.values)

@@ -22,9 +22,9 @@ from tests.reference.triplets import diagonal_aroma, factored_aroma
 
 RS = (0.01, 0.1, 1.0, 10.0)
 MAKE = {
-    "diagonal": DiagonalAROMA,
-    "factored": FactoredAROMA,
-    "mistake": partial(FactoredAROMA, update="mistake"),
+    "diagonal": partial(DiagonalAROMA, init="zero"),
+    "factored": partial(FactoredAROMA, init="zero"),
+    "mistake": partial(FactoredAROMA, update="mistake", init="zero"),
 }
 LOOP = {
     "diagonal": diagonal_aroma,
