@@ -93,8 +93,8 @@ class OnlineLearner(Counted, Learner, storable=False):
             ±1 for an array of pairs, class labels for examples, None for Pairs.
         sample_weight : array of shape (n,), default=None
             Weights of an array of pairs, or of examples: the weight of a pair is then the product
-            of its members' weights. It multiplies the cost of slack, C; a pair of weight 0 is left
-            out.
+            of its members' weights. It multiplies the cost of slack, C. A pair of weight 0 moves
+            nothing; averages over rounds count its round.
 
         Returns
         -------
