@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from samewise import KernelPOLA, Pairs
-from tests.last_hypothesis import POLA, PassiveAggressive
 from samewise.engine.policy import REFRESH
+from tests.last_hypothesis import POLA, PassiveAggressive
 
 
 def random_pairs(d, n, similar, seed):

@@ -9,8 +9,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from samewise import Pairs
-from tests.last_hypothesis import POLA, PassiveAggressive
 from samewise.datasets import make_separable_pairs
+from tests.last_hypothesis import POLA, PassiveAggressive
 
 SEEDS = range(12)
 
