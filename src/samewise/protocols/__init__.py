@@ -16,14 +16,12 @@ from samewise.protocols.reduction import Reduction, reduction_for
 from samewise.protocols.scaling import mean_and_scale, standardization
 from samewise.protocols.trials import Trial, make_learner
 from samewise.protocols.tune import TunedC, neighbor_accuracies, tune_C
-from samewise.scores import Gain
 from samewise.supervision.holding_out import hold_out
 
 __all__ = [
     "Choice",
     "Compared",
     "Comparison",
-    "Gain",
     "Inspection",
     "Measured",
     "ModelEvaluation",
