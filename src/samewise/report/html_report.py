@@ -18,7 +18,7 @@ from samewise.forms import Form
 from samewise.learners import Cosine, Euclidean
 from samewise.plots._axes import require_matplotlib
 from samewise.plots.images import check_image_shape
-from samewise.protocols import Gain, Measured, gain, measure
+from samewise.protocols import Measured, gain, measure
 from samewise.protocols.row_splits import Parts
 from samewise.report.cases import ShownRows, hard_cases
 from samewise.report.drawings import Subject, drawings
@@ -26,6 +26,7 @@ from samewise.report.page import Section, page, paragraph
 from samewise.report.provenance import provenance, version
 from samewise.report.report_options import ReportOptions
 from samewise.report.results import results, tiles, what_was_learned
+from samewise.scores import Gain
 from samewise.supervision.supervision_checks import labeled_rows
 
 _BASELINES = {"Euclidean": Euclidean, "cosine": Cosine}

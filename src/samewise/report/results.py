@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from samewise.forms import Form
-from samewise.protocols import Gain, Measured, gain
+from samewise.protocols import Measured, gain
 from samewise.report.drawings import Subject
 from samewise.report.page import Html, bullets, escaped, paragraph, table
 from samewise.report.sentences import gains_in_words, moved, percent, retrieval_test
-from samewise.scores import SignTest
+from samewise.scores import Gain, SignTest
 
 
 def results(
