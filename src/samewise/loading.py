@@ -30,7 +30,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     --------
     >>> import pathlib, tempfile
     >>> from samewise import OASIS, load
-    >>> learner = OASIS().fit([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
+    >>> learner = OASIS().fit([[[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     folder = pathlib.Path(folder)
     ...     learner.save(folder / "learner")

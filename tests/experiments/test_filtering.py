@@ -82,7 +82,8 @@ def test_the_four_runs():
         results.append(result)
     text = infile_shape.summary(results, data)
     assert "The collection differs" in text
-    assert text.count("| yes |") + text.count("| no |") == len(infile_shape.claims(results))
+    marks = ("| yes |", "| no |", "| not testable here |")
+    assert sum(map(text.count, marks)) == len(infile_shape.claims(results))
 
 
 def test_claims_about_the_runs_are_checked():
@@ -93,7 +94,8 @@ def test_claims_about_the_runs_are_checked():
         row |= {"micro P": values[1] / values[0], "micro R": values[1] / infile_shape.N_RELEVANT}
         first = {c: row[c] + (0.1 if name == "Run 3" else -0.1) for c in infile_shape.COLUMNS}
         results.append({"scores": row, "evolution": [first, row]})
-    assert {claim["holds here"] for claim in infile_shape.claims(results)} == {"yes"}
+    marks = {claim["holds here"] for claim in infile_shape.claims(results)}
+    assert marks == {"yes", "not testable here"}
     results[3]["scores"] = dict.fromkeys(row, 0.01) | {"run": "Run 4"}
     found = {c["the thesis says"]: c["holds here"] for c in infile_shape.claims(results)}
     assert found["batch (4) has the best R"] == "no"

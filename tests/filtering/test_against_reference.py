@@ -254,8 +254,10 @@ class Taught:
 
 
 LEARNERS = {
-    "cosines": lambda: GCosLA(average="last"),
-    "distances": lambda: PassiveAggressive("pa1", C=0.3, psd="each", init="identity"),
+    "cosines": lambda: GCosLA(average="last", step_margin=None),
+    "distances": lambda: PassiveAggressive(
+        "pa1", C=0.3, psd="each", init="identity", average="last"
+    ),
     "triplets": lambda: OASIS(0.2, init="identity", margin=1.0),
 }
 

@@ -11,7 +11,7 @@ from samewise.scores import filtering_scores
 from tests.filtering.conftest import COMMON, WORDS
 
 LEARNERS = {
-    "gcosla": lambda: GCosLA(),
+    "gcosla": lambda: GCosLA(step_margin=None),
     "pa": lambda: PassiveAggressive("pa1", C=0.1, init="identity"),
     "pola": lambda: POLA(init="identity"),
     "oasis": lambda: OASIS(0.1, init="identity"),

@@ -191,25 +191,26 @@ class NCA(BatchLearner):
         self : object
             The fitted learner.
         """
-        with unchanged_if_refused(self):
-            X, labels = self._dense_examples(X, y)
-            check_at_most("n_components", self.n_components, X.shape[1], "the number of features")
-            given = self._given_start(self.n_components)
-            random = check_random_state(self.random_state)
-            X, labels, held = held_out(X, labels, self.validation_fraction, random)
         with self._log("loss", "validation_error") as log, workers() as team:
-            runs: list[NCARun] = []
-            for points, where, L, penalty in self._starts(X, labels, given, team):
-                log.begin()
-                if held is not None:
-                    log.held_out = HeldOut(NeighborErrors(X, labels, *held, NEIGHBORS, team))
-                runs.append(self._run(points, where, L, penalty, log))
-                if log.interrupted:
-                    break
-            best = min(runs, key=lambda run: (run.error, run.loss))
-            self._keep(best.components, X.dtype)
-            self.loss_, self.converged_ = best.loss, best.converged
-            self.history_, self.n_iter_ = best.history, len(best.history["loss"])
+            with unchanged_if_refused(self):
+                X, labels = self._dense_examples(X, y)
+                d = X.shape[1]
+                check_at_most("n_components", self.n_components, d, "the number of features")
+                given = self._given_start(self.n_components)
+                random = check_random_state(self.random_state)
+                X, labels, held = held_out(X, labels, self.validation_fraction, random)
+                runs: list[NCARun] = []
+                for points, where, L, penalty in self._starts(X, labels, given, team):
+                    log.begin()
+                    if held is not None:
+                        log.held_out = HeldOut(NeighborErrors(X, labels, *held, NEIGHBORS, team))
+                    runs.append(self._run(points, where, L, penalty, log))
+                    if log.interrupted:
+                        break
+                best = min(runs, key=lambda run: (run.error, run.loss))
+                self._keep(best.components, X.dtype)
+                self.loss_, self.converged_ = best.loss, best.converged
+                self.history_, self.n_iter_ = best.history, len(best.history["loss"])
             if not best.ended:
                 self._warn_unfinished()
         return self
