@@ -45,7 +45,7 @@ def sampled_pairs(
 
     Parameters
     ----------
-    X, y, merge_duplicates, sample_weight : as for `Pairs.from_labels`
+    X, y, merge_duplicates, sample_weight : the arguments of `Pairs.from_labels`
     purpose : {"neighbors", "verification"}
         Nearest pairs, `n_neighbors` of each kind for each example; or random ones, half of them
         similar.
