@@ -19,7 +19,7 @@ from samewise.protocols.trials import Trial, make_learner, try_learner
 from samewise.scores import Gain
 
 VALIDATION, MAX_ROWS = 0.25, 3000
-"""The part to judge by, and the most rows: those of `choose_learner`, whose trials are used again."""
+"""The part to judge by, and the most rows: those of `choose_learner`, whose trials are reused."""
 
 LEAST = 10
 """Of fewer rows to judge by, nothing is concluded."""
