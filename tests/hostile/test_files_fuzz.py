@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samewise import Form, load
+from samewise import Form, LiveAdapter, load
 from samewise.exceptions import FileFormatError
 from samewise.filtering.document_filter import Filter
 from tests.hostile.outcomes import Refusal, attempt, check_finite
@@ -48,7 +48,10 @@ def check_use(loaded, folder, *shown):
     calls = []
     if isinstance(loaded, Filter):
         calls.append(lambda: len(loaded.observe_many(["cocoa beans", "gold", ""])))
-    if isinstance(loaded, Form):
+    if isinstance(loaded, LiveAdapter):
+        calls.append(lambda: loaded.embed_query(X))
+        calls.append(lambda: loaded.feedback(X[0], X[1:3], [1, -1]))
+    elif isinstance(loaded, Form):
         calls.append(lambda: loaded.bind(X, y).closeness(X))
     elif hasattr(type(loaded), "fit") and not isinstance(loaded, Filter):
         calls.append(lambda: loaded.metric_.bind(X, y).closeness(X))
