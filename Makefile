@@ -99,6 +99,8 @@ experiments: $(INSTALLED)
 	$(BIN)/python -m experiments thesis --jobs 2
 	$(BIN)/python -m experiments reuters_filtering --jobs 2
 	$(BIN)/python -m experiments infile_shape --jobs 2
+	$(BIN)/python -m experiments defaults --jobs 2
+	$(BIN)/python -m experiments live --jobs 2
 
 docs: $(INSTALLED)
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs

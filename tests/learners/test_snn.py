@@ -262,7 +262,7 @@ def test_awkward_features(seed):
     [
         ({"n_hidden": 0}, "'n_hidden' parameter of SNN"),
         ({"alpha": -1.0}, "'alpha' parameter of SNN"),
-        ({"validation_fraction": 0.001}, "holds out none of"),
+        ({"validation_fraction": 0.001}, "holds out none of 1024 pairs"),
         ({"warm_start": True, "n_hidden": 4}, "With warm_start, n_hidden and the number"),
     ],
 )

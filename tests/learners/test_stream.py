@@ -154,6 +154,8 @@ def test_labels_go_on_drawing_from_the_same_generator(make, labeled):
         expected.partial_fit(drawn)
     np.testing.assert_array_equal(expected.metric_.matrix, learner.metric_.matrix)
     assert expected.loss_ == learner.loss_
+    for count in ("n_seen_", "n_updates_", "n_mistakes_"):
+        assert getattr(expected, count) == getattr(learner, count)
 
 
 def test_labels_are_deterministic_given_the_seed(make, labeled):
