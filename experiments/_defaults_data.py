@@ -25,7 +25,7 @@ OTHERS = (
 )  # fmt: skip
 """Sets that had no part in the choice."""
 
-TRAIN, TEST = 400, 1000
+TRAIN, TEST = 2000, 2000
 """Rows at most; more would only take longer."""
 WIDE, KEPT = 100, 60
 """Sets with more features than that are reduced to so many by PCA of the training part."""

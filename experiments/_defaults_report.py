@@ -106,7 +106,7 @@ def _summary(
         }
         for row in errors
     ]
-    lost = [row["neighbors, best"] - row["neighbors, threshold_"] for row in judged]
+    lost = [row["neighbors, recalibrated"] - row["neighbors, threshold_"] for row in judged]
     text = f"""# Every learner with its defaults
 
 `python -m experiments defaults`: 3-NN errors in percent on {len(errors)} sets with standardized

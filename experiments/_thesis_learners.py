@@ -133,7 +133,7 @@ def similarities(name: str, X: Array) -> dict[str, tuple[Any, Grid]]:
     return {
         "Euclidean": (None, K),
         "cosine": (NormalizedBilinear(np.eye(d, dtype=X.dtype)), K),
-        "SiLA": (OnceSiLA(impostors=impostors), K | structures | steps),
+        "SiLA": (OnceSiLA(impostors=impostors, init="zero"), K | structures | steps),
         "gCosLA": (cosine, RULE_K | pairs),
         "RELIEF": (OnceRelief(psd=None, **relief), K),
         "RBS": (OnceRBS(), K),

@@ -84,7 +84,7 @@ def cosine(X: Array) -> Form:
 def learned(method: str, X: Array, y: Indices) -> Form:
     """The similarity of these examples."""
     if method == "SiLA":
-        return SiLA(K).fit(X, y).metric_
+        return SiLA(K, init="zero").fit(X, y).metric_
     return PapersGCosLA(GAMMA, None, shuffle=True, random_state=0).fit(X, y).metric_
 
 

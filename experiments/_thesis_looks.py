@@ -109,7 +109,7 @@ def rapidity(name: str) -> Iterator[dict[str, Any]]:
 
 
 def _sila(X: Array, y: Indices, k: int) -> Iterator[SiLA]:
-    learner = SiLA(k, warm_start=True)
+    learner = SiLA(k, init="zero", warm_start=True)
     for before, epochs in zip((0, *EPOCHS), EPOCHS, strict=False):
         yield learner.set_params(n_passes=epochs - before).fit(X, y)
 

@@ -136,7 +136,7 @@ LEARNERS = (
         {"r": [0.1, 1.0, 10.0]},
         _DOTS,
     ),
-    Entry("SiLA", "neighbors.sila", _LABELS, "sila", {"n_passes": 3}, {"n_passes": [1, 3, 10]}),
+    Entry("SiLA", "neighbors.sila", _LABELS, "sila", grid={"n_passes": [1, 3, 10]}),
     Entry("ITML", "batch.itml", _PAIRS, "itml", grid={"gamma": [0.1, 1.0, 10.0]}),
     Entry("MMC", "batch.mmc", _PAIRS, "mmc", grid={"structure": ["diagonal", "full"]}),
     Entry(

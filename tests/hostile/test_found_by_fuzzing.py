@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -264,3 +266,29 @@ def test_an_average_that_overflows_is_refused(tmp_path):
     learner.save(tmp_path / "learner")
     with pytest.raises(InvalidInputError, match="has left the range of float64"):
         samewise.load(tmp_path / "learner").metric_  # noqa: B018
+
+
+@pytest.mark.parametrize("learner", [samewise.POLA, samewise.PassiveAggressive])
+def test_a_matrix_that_no_learning_leaves_does_not_learn(learner, tmp_path):
+    pairs = Pairs(X, [0, 1, 2], [1, 2, 3], [1, -1, 1])
+    learned = learner().fit(pairs)
+    learned._online.mover.store.lower[0, 0] = 1e308
+    learned.save(tmp_path / "learner")
+    loaded = samewise.load(tmp_path / "learner")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InvalidInputError, match="float64|no longer finite"):
+            loaded.partial_fit(pairs)
+
+
+# With psd="each" weights fall to 0 and stay there.
+@pytest.mark.parametrize(
+    ("psd", "structure"), [("each", "full"), (None, "full"), (None, "diagonal")]
+)
+def test_steps_that_run_away_are_refused(psd, structure):
+    learner = samewise.SRBS(regularization=1e70, max_iter=20, psd=psd, structure=structure)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InvalidInputError, match=r"SRBS diverges: .* regularization=1e\+70"):
+            learner.fit(X, y)
+    assert not hasattr(learner, "metric_")

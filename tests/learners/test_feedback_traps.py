@@ -98,6 +98,8 @@ def test_rows_far_from_unit_length_are_named(learner, kind):
         learner(init="identity").fit(Triplets(X * np.linspace(1, 5, 300)[:, None], *rows))
         learner(init="identity").fit(Triplets(X + 100.0, *rows))
         learner(init="zero").fit(Triplets(kind(127 * X), *rows))
+        # Nothing depends on the lengths.
+        learner(init="identity", margin=1.0).fit(Triplets(kind(127 * X), *rows))
 
 
 def events(X, y, n):

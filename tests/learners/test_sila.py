@@ -61,6 +61,17 @@ def test_structures(structure, psd, kind, seed):
         assert np.linalg.eigvalsh(learner.metric_.matrix).min() > -1e-9
 
 
+@pytest.mark.parametrize("structure", ["full", "symmetric", "diagonal"])
+def test_it_starts_where_it_is_asked_to(structure):
+    X, y = problem(0)
+    runs = {}
+    for init in ("identity", "zero"):
+        learner = SiLA(2, structure=structure, init=init, n_passes=2).fit(X, y)
+        runs[init] = reference.sila(X, y, 2, structure=structure, init=init, n_passes=2)
+        same_run(learner, runs[init])
+    assert runs["identity"].rounds != runs["zero"].rounds
+
+
 # Thinned from 126 cases to 22.
 @pairwise(
     seed=SEEDS,

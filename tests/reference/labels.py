@@ -61,6 +61,7 @@ def sila(
     step="perceptron",
     C=1.0,
     n_passes=1,
+    init="identity",
 ):
     """The run, hypotheses being A; a hypothesis starts with one vote, but the first with none."""
     n, d = X.shape
@@ -76,7 +77,7 @@ def sila(
     targets = [T[: len(others[i])] for i, T in enumerate(targets)]
     if pool is not None:
         others = [nearest(X, y, i, others[i], max(pool, k), base) for i in range(n)]
-    run = Run([np.zeros((d, d))], [0])
+    run = Run([np.eye(d) if init == "identity" else np.zeros((d, d))], [0])
     for _ in range(n_passes):
         for i in range(n):
             if not targets[i]:

@@ -40,7 +40,7 @@ def margins_under(U, X, y, k, structure):
 
 
 def longest_step(X, y, k, **given):
-    run = reference.sila(X, y, k, **given)
+    run = reference.sila(X, y, k, init="zero", **given)
     return max(np.linalg.norm(b - a) for a, b in itertools.pairwise(run.hypotheses))
 
 
@@ -50,15 +50,19 @@ def test_mistakes_on_separable_examples(structure, pool, seed):
     k, n_passes = 2, 6
     X, y = examples(seed, noise=0.1)
     # Whatever separates will do: here what a longer run has found.
-    found = SiLA(k, structure=structure, step="pa1", C=10.0, n_passes=60, average="last").fit(X, y)
+    found = SiLA(
+        k, init="zero", structure=structure, step="pa1", C=10.0, n_passes=60, average="last"
+    ).fit(X, y)
     U = found.metric_.matrix / np.linalg.norm(found.metric_.matrix)
     gamma = margins_under(U, X, y, k, structure).min()
     assert gamma > 0
-    learner = SiLA(k, structure=structure, impostors=pool or "exact", n_passes=n_passes).fit(X, y)
+    learner = SiLA(
+        k, init="zero", structure=structure, impostors=pool or "exact", n_passes=n_passes
+    ).fit(X, y)
     R = longest_step(X, y, k, structure=structure, pool=pool, n_passes=n_passes)
     assert 0 < learner.n_mistakes_ <= R**2 / gamma**2
     # So the mistakes come to an end.
-    long = SiLA(k, structure=structure, n_passes=200).fit(X, y)
+    long = SiLA(k, init="zero", structure=structure, n_passes=200).fit(X, y)
     mistakes = long.history_["mistakes"]
     assert mistakes[-1] == mistakes[len(mistakes) // 2]
 
@@ -68,7 +72,7 @@ def test_mistakes_on_separable_examples(structure, pool, seed):
 def test_mistakes_of_an_epoch_on_any_examples(structure, noise, seed):
     k = 2
     X, y = examples(seed, noise)
-    learner = SiLA(k, structure=structure, n_passes=1).fit(X, y)
+    learner = SiLA(k, init="zero", structure=structure, n_passes=1).fit(X, y)
     R = longest_step(X, y, k, structure=structure)
     rng = np.random.default_rng(seed)
     d = X.shape[1]

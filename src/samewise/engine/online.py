@@ -104,8 +104,11 @@ class Online:
         if not self._ordinary(directions):
             self.hold()
             self._extreme = True
+        # What overflows is refused below; NumPy need not warn of it.
+        quiet = np.errstate(over="ignore", invalid="ignore") if self._extreme else nullcontext()
         try:
-            return self._learn(directions)
+            with quiet:
+                return self._learn(directions)
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             raise out_of_range(self.mover.store.dtype) from error
 

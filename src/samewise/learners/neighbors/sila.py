@@ -49,7 +49,7 @@ class SiLA(Counted, SimilarityLearner):
 
     Every example should be more similar to its targets T, the k nearest of its own class under the
     base similarity (A = I), than to its impostors B, the k nearest of the other classes under the
-    present A. A starts at 0; for each example with Σ_{y∈T} s_A(x, y) − Σ_{z∈B} s_A(x, z) ≤ 0
+    present A. For each example with Σ_{y∈T} s_A(x, y) − Σ_{z∈B} s_A(x, z) ≤ 0
 
         A ← A + Σ_{y∈T} f(x, y) − Σ_{z∈B} f(x, z),
 
@@ -59,7 +59,8 @@ class SiLA(Counted, SimilarityLearner):
 
     If some U with ‖U‖ = 1 keeps every example's targets ahead of any k examples of other classes by
     γ, and no step is longer than R, then a pass makes at most R²/γ² mistakes; with examples that
-    lack up to ε_i of it, at most (R + D)²/γ², D² = Σ ε_i². (Full and diagonal, without psd.)
+    lack up to ε_i of it, at most (R + D)²/γ², D² = Σ ε_i². (From A = 0, full and diagonal, without
+    psd.)
 
     Parameters
     ----------
@@ -83,6 +84,9 @@ class SiLA(Counted, SimilarityLearner):
         step would raise it; then also examples with a positive margin below 1 move A.
     C : float, default=1.0
         Aggressiveness: larger allows larger steps. Only for "pa1" and "pa2".
+    init : {"identity", "zero"}, default="identity"
+        Where to start. A is the identity, which is the base similarity, or 0, as in the thesis: then
+        the first examples decide what is similar at all.
     average : {"survival", "last", "uniform"} or tuple, default="survival"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
         each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
@@ -158,6 +162,7 @@ class SiLA(Counted, SimilarityLearner):
         "psd": [StrOptions({"each"}), None],
         "impostors": [StrOptions({"exact"}), COUNT],
         "step": [StrOptions({"perceptron", "pa1", "pa2"})],
+        "init": [StrOptions({"zero", "identity"})],
         "average": [str, tuple, list],
     }
 
@@ -169,6 +174,7 @@ class SiLA(Counted, SimilarityLearner):
     impostors: int | str = "exact"
     step: str = "perceptron"
     C: float = 1.0
+    init: str = "identity"
     average: Spec = "survival"
     n_passes: int = 10
     shuffle: bool = False
@@ -228,7 +234,11 @@ class SiLA(Counted, SimilarityLearner):
         # A copy: what is refused on the way leaves the run before as it was.
         run = copy.deepcopy(getattr(self, "_run", None)) if self.warm_start else None
         if run is None:
-            return VotedRun.begin(shape, self.average)
+            # A diagonal matrix is its one row of weights.
+            identity = np.ones(shape) if self.structure == "diagonal" else np.eye(d)
+            return VotedRun.begin(
+                identity if self.init == "identity" else np.zeros(shape), self.average
+            )
         if run.store.shape != shape:
             raise InvalidInputError(
                 f"warm_start goes on with a matrix of shape {run.store.shape}, but now it would be "
@@ -294,6 +304,11 @@ class SiLA(Counted, SimilarityLearner):
         if self.structure == "diagonal":
             A = np.diag(A[0])
         return Bilinear(A) if self.normalizer is None else similarity(A, self.normalizer)
+
+    @classmethod
+    def _former_parameters(cls, saved: Saved) -> dict[str, Any]:
+        """Before there was `init`, A started at 0."""
+        return {} if saved.has("init") else {"init": "zero"}
 
     def _learned_state(self) -> State:
         return super()._learned_state().add("run", self._run.state())

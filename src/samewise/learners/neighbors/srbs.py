@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Matrix
+from samewise.exceptions import InvalidInputError
 from samewise.kernels.pairwise import dense, row_dots, row_slices, times
 from samewise.learners.attributes import RAN, Attribute, Number
 from samewise.learners.class_checks import warn_of_small_classes
@@ -272,11 +273,20 @@ class SRBS(ContrastLearner):
         """The schedule of the thesis: steps of 1/t along the mean gradient."""
         loss, G = cost(A)
         for t in range(1, self.max_iter + 1):
-            before, A = A, A - G / (t * cost.n)
-            if self.psd:
-                A = nearest_psd(A)
-            change = float(np.abs(A - before).sum())
-            loss, G = cost(A)
+            before = A
+            with np.errstate(over="ignore", invalid="ignore"):
+                A = A - G / (t * cost.n)
+                if np.isfinite(A).all():
+                    A = nearest_psd(A) if self.psd else A
+                    loss, G = cost(A)
+                change = float(np.abs(A - before).sum())
+            # Not of the gradient: where it overflows, the next A does too.
+            if not (np.isfinite(change) and np.isfinite(loss)):
+                raise InvalidInputError(
+                    f"SRBS diverges: steps along the gradient are too long for regularization="
+                    f"{self.regularization:g} and beta={self.beta:g}. Use smaller ones, or "
+                    "solver='lbfgs'."
+                )
             if log.look(A.copy, loss, change):
                 return A, False
             if change <= self.tol:

@@ -80,9 +80,9 @@ class VotedRun(NamedTuple):
     history: History
 
     @classmethod
-    def begin(cls, shape: tuple[int, int], average: Spec) -> VotedRun:
-        """A = 0, before the first example."""
-        return cls(Full(np.zeros(shape)), Voted(average), History())
+    def begin(cls, A: Array, average: Spec) -> VotedRun:
+        """Before the first example."""
+        return cls(Full(A), Voted(average), History())
 
     def state(self) -> State:
         """The three of them."""

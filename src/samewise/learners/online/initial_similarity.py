@@ -14,16 +14,19 @@ from samewise.learners.online.margin_gauge import Bases, stacked, unit_rows
 from samewise.supervision import Triplets
 
 
-def named_start(init: Any, triplets: Triplets) -> tuple[Any, bool]:
+def named_start(init: Any, triplets: Triplets, automatic: bool) -> tuple[Any, bool]:
     """`init` without "auto", and whether rows have unit length where that matters.
+
+    It matters to "auto" itself, and to an automatic margin of another start than 0.
 
     "auto" is the identity for unit vectors of the same features, whose dot product says something
     already, and else 0, as in the papers on AROMA.
     """
-    if isinstance(init, str) and init == "zero":
+    named = init if isinstance(init, str) else None
+    if named == "zero" or (named != "auto" and not automatic):
         return init, False
     unit = unit_rows(triplets)
-    if isinstance(init, str) and init == "auto":
+    if named == "auto":
         same = triplets.X.shape[1] == triplets.items.shape[1]
         return "identity" if unit and same else "zero", unit
     return init, unit

@@ -210,9 +210,9 @@ class TripletLearner(
         """W to start from; settles the coordinates and the margin."""
         m, n = triplets.X.shape[1], triplets.items.shape[1]
         self._bases = None if self.rank is None else starts.bases(triplets, self.rank)
-        init, unit = starts.named_start(self.init, triplets)
-        W = starts.initial(init, m, n, self._bases)
         automatic = isinstance(self.margin, str)
+        init, unit = starts.named_start(self.init, triplets, automatic)
+        W = starts.initial(init, m, n, self._bases)
         # From W = 0 the margin only sets the scale of W, and other vectors have no common one.
         self.margin_ = 1.0 if automatic else float(self.margin)
         self._gauge = None
