@@ -17,10 +17,10 @@ the learners of pairs; in all there were about seventy variants, some on fewer o
 and on fewer or more rows of their training parts. Learners with a kernel are left out: their kernel
 needs a width, which is chosen by hand.
 
-`verification.csv` is about the threshold: accuracy on at most 10 000 random pairs of test rows, half
-of them similar, at `threshold_` as it is fitted, and after recalibration: at the best threshold for
-pairs of one half of the test rows, judged on pairs of the other half, and the other way around. (The
-best threshold for the very pairs it is judged on would be better by chance.)
+`verification.csv` is about the threshold: accuracy on at most 10 000 random pairs of test rows,
+half of them similar, at `threshold_` as it is fitted, and after recalibration: at the best
+threshold for pairs of one half of the test rows, judged on pairs of the other half, and the other
+way around. (The best threshold for the very pairs it is judged on would be better by chance.)
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ given number of triplets depends on C times the fourth power of the rows' length
 AROMA's lead.
 
 Protocol: the first split of `newsgroups` with its terms and tf-idf; rows of unit length (as in
-`newsgroups`), of length 3, and rows whose entries sum to one. 50 000 triplets, the same for all learners and scales; AROMA from W = 0, OASIS from W = I, margin 1, as there. All C and r
-that were tried are in the table: nothing is chosen. Test documents are queries against each
-other: precision at 1 and 10, mAP.
+`newsgroups`), of length 3, and rows whose entries sum to one. 50 000 triplets, the same for all
+learners and scales; AROMA from W = 0, OASIS from W = I, margin 1, as there. All C and r that were
+tried are in the table: nothing is chosen. Test documents are queries against each other: precision
+at 1 and 10, mAP.
 """
 
 from __future__ import annotations

@@ -24,9 +24,8 @@ Beside the paper's protocol, labeled as such, what might make POLA better: three
 1 000 pairs (toward the batch conversion of §6), the survival-weighted average of the hypotheses in
 place of the last, 20 000 pairs with averaging after PCA to 100 dimensions, and POLA as it is by
 default: from the labels, all pairs of a training image with its three nearest of the same and of
-the other digit, in random order, averaged. And the noisy digits
-once more with four times the noise: ours are made of bars, and at the paper's 0 dB PCA still reads
-them.
+the other digit, in random order, averaged. And the noisy digits once more with four times the
+noise: ours are made of bars, and at the paper's 0 dB PCA still reads them.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ class SiLA(Counted, SimilarityLearner):
     C : float, default=1.0
         Aggressiveness: larger allows larger steps. Only for "pa1" and "pa2".
     init : {"identity", "zero"}, default="identity"
-        Where to start. A is the identity, which is the base similarity, or 0, as in the thesis: then
-        the first examples decide what is similar at all.
+        Where to start. A is the identity, which is the base similarity, or 0, as in the thesis;
+        then the first examples decide what is similar at all.
     average : {"survival", "last", "uniform"} or tuple, default="survival"
         Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
         each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
