@@ -8,11 +8,13 @@ import numpy as np
 
 from samewise.adapt.item_units import ItemUnits
 from samewise.files.state import Saved, State
-from samewise.kernels.adapter_event import no_links
+from samewise.kernels.adapter_event import no_links, sketch_rows
 from samewise.kernels.event_cells import link, seen_by_none, unlink
 
 ROOM = 256
 """Slots to begin with; they double."""
+SKETCHED = 128
+"""Leading coordinates by which the nearest are chosen."""
 
 
 class EventMemory:
@@ -33,6 +35,7 @@ class EventMemory:
         self.count = 0
         self._width = units.n_features
         self._n_cells = len(units.pivots)
+        self._sketched = min(units.L.shape[1], SKETCHED)
         self._n_slots = 0
         self._free: list[int] = []
         self._held: list[tuple[int, int]] = []
@@ -44,6 +47,13 @@ class EventMemory:
         shape = (room, self._width)
         vectors = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
         self.events: Any = (*vectors, np.zeros(room, dtype=np.int64), np.zeros(room))
+        codes = np.zeros((room, self._sketched), dtype=np.int8)
+        self.sketches: Any = codes, np.zeros((room, 2), dtype=np.float32)
+
+    @property
+    def compiled(self) -> Any:
+        """What compiled code takes."""
+        return self.links, self.events, self.sketches
 
     @property
     def window(self) -> tuple[int, int, int]:
@@ -75,14 +85,13 @@ class EventMemory:
         return self._n_slots - 1
 
     def _grow(self) -> None:
-        old_links, old_events = self.links, self.events
+        old_links, old = self.links, (*self.events, *self.sketches)
         n = self._n_slots
         self._allocate(2 * n)
         self.links[0][:] = old_links[0]
-        for new, old in zip(self.links[1:], old_links[1:], strict=True):
-            new[:n] = old
-        for new, old in zip(self.events, old_events, strict=True):
-            new[:n] = old
+        grown = (*self.links[1:], *self.events, *self.sketches)
+        for new, values in zip(grown, (*old_links[1:], *old), strict=True):
+            new[:n] = values
 
     def hold(self, windows: list[tuple[int, int]]) -> None:
         """Keep what these windows (first number, number after the last) see; free the rest."""
@@ -134,6 +143,7 @@ class EventMemory:
             memory.events, (queries, directions, numbers, weights), strict=True
         ):
             part[:n] = values
+        sketch_rows(queries, units.compiled, memory.sketches)
         for slot in range(n):
             link(memory.links, slot, cells[slot])
             if numbers[slot] >= first:

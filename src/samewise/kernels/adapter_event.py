@@ -14,6 +14,7 @@ from samewise.kernels.adapter_loops import (
     Grades,
     Lesson,
     Linear,
+    add_product,
     agreement,
     bet,
     combine,
@@ -26,14 +27,17 @@ from samewise.kernels.event_cells import (
     Events,
     Links,
     Numbers,
+    Sketches,
     link,
     nearest_pivots,
     recall,
+    sketch,
     unlink,
 )
 
 Units: TypeAlias = tuple[Array, Array, Array, Array, Array]
-"""μ, L, the leading axes, the pivots in them and half the squared norms of these."""
+"""μ, L, what turns phi(q) into coordinates, the pivots in these and half their squared norms."""
+Memory: TypeAlias = tuple[Links, Events, Sketches]
 Kernel: TypeAlias = tuple[float, float, float, float]
 
 LARGEST = 1e6
@@ -86,40 +90,44 @@ def whiten(q: Array, mu: Array, L: Array, out: Array) -> None:
 @njit(cache=True)
 def add_linear(f: Array, linear: Linear, out: Array) -> None:
     """out += f D̄."""
-    A, B, scalars = linear
+    scalars = linear[2]
     if scalars[0] != 0.0:
-        combine(f * f.dtype.type(scalars[0]), A, out)
+        add_product(f, linear, 0, scalars[0], out)
     if scalars[1] != 0.0:
-        combine(f * f.dtype.type(scalars[1]), B, out)
+        add_product(f, linear, 1, scalars[1], out)
 
 
 @njit(cache=True)
-def near_cells(q: Array, units: Units) -> Numbers:
-    """The cells of the pivots nearest to q, the nearest first."""
-    z = np.zeros(units[2].shape[1], dtype=q.dtype)
-    combine(q, units[2], z)
+def near_cells(z: Array, units: Units) -> Numbers:
+    """The cells of the pivots nearest to coordinates, the nearest first."""
     return nearest_pivots(units[3], units[4], z, PROBES)
 
 
 @njit(cache=True)
 def embed_rows(
     Q: Array,
+    F: Array,
     units: Units,
     linear: Linear,
-    links: Links,
-    events: Events,
+    memory: Memory,
     view: Numbers,
     kernel: Kernel,
     out: Array,
 ) -> None:
-    """out += what a form adds to the start, for each row of Q."""
+    """out += what a form adds to the start, for each row of Q.
+
+    F are the whitened queries; where it is empty, they are computed.
+    """
     f = np.empty(units[1].shape[1], dtype=Q.dtype)
     for i in range(Q.shape[0]):
-        if linear[2][0] != 0.0:
+        if F.shape[0]:
+            f[:] = F[i]
+        else:
             whiten(Q[i], units[0], units[1], f)
-            add_linear(f, linear, out[i])
+        add_linear(f, linear, out[i])
         if view[0, 0] < view[0, 1]:
-            recall(Q[i], near_cells(Q[i], units), links, events, view, kernel, out[i : i + 1])
+            z = f * units[2]
+            recall(Q[i], z, near_cells(z, units), memory, view, kernel, out[i : i + 1])
 
 
 @njit(cache=True)
@@ -129,7 +137,7 @@ def hear_list(
     grades: Grades,
     units: Units,
     linears: tuple[Linear, Linear, Linear],
-    memory: tuple[Links, Events, Numbers, Kernel],
+    memory: tuple[Memory, Numbers, Kernel],
     guard: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     heard: tuple[int, float, int],
     lesson: Lesson,
@@ -144,7 +152,7 @@ def hear_list(
     linears
         Of the live form, the order served, and the first place served.
     memory
-        Links and events, the views of these three forms (of two, where the last are one), the
+        What is remembered, the views of these three forms (of two, where the last are one), the
         kernel.
     guard
         The bets, the last agreements with the start, and the log wealth at which something is due.
@@ -157,22 +165,25 @@ def hear_list(
     Returns whether something is due.
     """
     q, base = queries
-    links, events, views, kernel = memory
-    near = near_cells(q, units)
+    remembered, views, kernel = memory
     f = np.empty(units[1].shape[1], dtype=q.dtype)
     whiten(q, units[0], units[1], f)
+    z = f * units[2]
+    near = near_cells(z, units)
     moved = np.zeros(q.shape[0], dtype=q.dtype)
-    combine(f, linears[0][0], moved)
+    add_product(f, linears[0], 0, 1.0, moved)
     bets, recent, limits = guard
     if heard[0]:
         under = _under(base, f, moved, linears, views.shape[0])
-        recall(q, near, links, events, views, kernel, under[: views.shape[0]])
+        recall(q, z, near, remembered, views, kernel, under[: views.shape[0]])
         _place_bets(under, shown, grades, heard[2], bets, recent)
     elif heard[1] != 0.0:
         bet(bets[REST], heard[1])
     learn_list(linears[0], f, moved, base, shown, grades, lesson)
     if place[0] >= 0:
-        _remember(q, shown, grades, near[0], links, events, place, lesson[1])
+        offset = float(np.dot(q, units[0]))
+        sketch(z, offset, remembered[2], place[0])
+        _remember(q, shown, grades, near[0], remembered, place, lesson[1])
     due = False
     for i in range(bets.shape[0]):
         due |= bets[i, 0] >= limits[i]
@@ -189,7 +200,7 @@ def _under(
         under[w] = base
     scalars = linears[0][2]
     under[0] += base.dtype.type(scalars[0]) * moved
-    combine(f * f.dtype.type(scalars[1]), linears[0][1], under[0])
+    add_product(f, linears[0], 1, scalars[1], under[0])
     add_linear(f, linears[1], under[1])
     if n == 3:
         add_linear(f, linears[2], under[2])
@@ -229,12 +240,12 @@ def _remember(
     shown: Array,
     grades: Grades,
     cell: int,
-    links: Links,
-    events: Events,
+    memory: Memory,
     place: tuple[int, int],
     weight: float,
 ) -> None:
     """Write a list that has items of two kinds into a slot, in the place of what it held."""
+    links, events, _ = memory
     slot, number = place
     if links[3][slot] >= 0:
         unlink(links, slot)
@@ -243,6 +254,15 @@ def _remember(
     contrast(shown, grades, directions[slot])
     numbers[slot], weights[slot] = number, weight
     link(links, slot, cell)
+
+
+@njit(cache=True)
+def sketch_rows(Q: Array, units: Units, sketches: Sketches) -> None:
+    """Write the sketches of queries into the first slots."""
+    f = np.empty(units[1].shape[1], dtype=Q.dtype)
+    for i in range(Q.shape[0]):
+        whiten(Q[i], units[0], units[1], f)
+        sketch(f * units[2], float(np.dot(Q[i], units[0])), sketches, i)
 
 
 def no_links(n_cells: int, n_slots: int) -> Any:

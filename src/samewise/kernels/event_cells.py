@@ -2,10 +2,12 @@
 
 Cells belong to pivots, compared in a few leading coordinates z. An event lies in the cell of its
 nearest pivot; the cells of a query's nearest pivots, newest events first, give its candidates. A
-cell is a doubly linked list of slots.
+cell is a doubly linked list of slots. Of the candidates the nearest are chosen by sketches, one
+byte for each of more leading coordinates: whole vectors would have to come from slow memory.
 
-    links    heads of the cells; next, previous and cell of each slot (−1: none)
-    events   query, direction, number and weight of each slot
+    links     heads of the cells; next, previous and cell of each slot (−1: none)
+    events    query, direction, number and weight of each slot
+    sketches  coordinates of each slot as whole numbers up to 127, their unit, and μ·q_i
 """
 
 from __future__ import annotations
@@ -23,21 +25,24 @@ from samewise.kernels.rank_one import FAST
 Numbers: TypeAlias = NDArray[np.int64]
 Links: TypeAlias = tuple[Numbers, Numbers, Numbers, Numbers]
 Events: TypeAlias = tuple[Array, Array, Numbers, NDArray[np.float64]]
+Sketches: TypeAlias = tuple[NDArray[np.int8], Array]
 
 PROBES = 8
 CANDIDATES = 320
-"""Cells, and events in them, that are looked at for a query."""
+"""Cells, and events in them that a view sees, that are looked at for a query."""
+NEAREST = 64
+"""Candidates that count: the nearest by their sketches."""
 LEAST = 1e-4
 """Below this a kernel counts as 0."""
 
 
 @njit(cache=True, fastmath=FAST)
 def _similarities(rows: Array, half: Array, z: Array, out: Array) -> None:
-    """z·row − ‖row‖²/2: the larger, the nearer."""
+    """z·row − ‖row‖²/2, of the first coordinates of z: the larger, the nearer."""
     for j in range(rows.shape[0]):
         row = rows[j]
         total = z.dtype.type(0)
-        for k in range(z.shape[0]):
+        for k in range(rows.shape[1]):
             total += row[k] * z[k]
         out[j] = total - half[j]
 
@@ -104,63 +109,133 @@ def _add(out: Array, c: Any, v: Array) -> None:
 
 
 @njit(cache=True)
-def recall(
-    q: Array,
-    near: Numbers,
-    links: Links,
-    events: Events,
-    views: Numbers,
-    kernel: tuple[float, float, float, float],
-    out: Array,
-) -> int:
-    """out[w] += α Σ K_i v_i / (Σ K_i + 1) for each view w, over the candidates of q.
+def sketch(z: Array, offset: float, sketches: Sketches, slot: int) -> None:
+    """Write the sketch of an event with coordinates z."""
+    codes, units = sketches
+    n = codes.shape[1]
+    largest = z.dtype.type(0)
+    for k in range(n):
+        largest = max(largest, abs(z[k]))
+    unit = largest / z.dtype.type(127)
+    scale = z.dtype.type(1) / unit if unit > 0 else z.dtype.type(0)
+    for k in range(n):
+        codes[slot, k] = np.int8(np.rint(z[k] * scale))
+    units[slot, 0], units[slot, 1] = unit, offset
 
-    A view is (first number, number after the last, now): the events it sees and the time by which
-    it judges their age; where the first is not below the second it sees none. `kernel` is (α, β, c,
-    rate): K_i = weight_i exp(β (q·q_i − c) − rate · age). Returns how many events were looked at.
-    """
-    heads, following, _, _ = links
-    queries, directions, numbers, weights = events
-    alpha, beta, center, rate = kernel
-    n_views = views.shape[0]
-    total = np.zeros(n_views)
-    sums = np.zeros_like(out)
-    looked = 0
-    for cell in near:
-        slot = heads[cell]
-        while slot >= 0 and looked < CANDIDATES:
-            looked += 1
-            # Far beyond what unit vectors reach, and far below what overflows.
-            s = min(beta * (float(_dot(q, queries[slot])) - center), 60.0)
-            number = numbers[slot]
-            for w in range(n_views):
-                if views[w, 0] <= number < views[w, 1]:
-                    K = weights[slot] * math.exp(s - rate * (views[w, 2] - number))
-                    if K >= LEAST:
-                        total[w] += K
-                        _add(sums[w], out.dtype.type(K), directions[slot])
-            slot = following[slot]
-    for w in range(n_views):
-        _add(out[w], out.dtype.type(alpha / (total[w] + 1.0)), sums[w])
-    return looked
+
+@njit(cache=True, fastmath=FAST)
+def _sketched(codes: NDArray[np.int8], z: Array) -> Any:
+    total = z.dtype.type(0)
+    for k in range(codes.shape[0]):
+        total += z.dtype.type(codes[k]) * z[k]
+    return total
 
 
 @njit(cache=True)
-def recall_rows(
-    Q: Array,
-    Z: Array,
-    pivots: Array,
-    half: Array,
+def _nearest(
+    z: Array,
+    near: Numbers,
     links: Links,
-    events: Events,
-    view: Numbers,
+    numbers: Numbers,
+    sketches: Sketches,
+    views: Numbers,
+    found: Numbers,
+) -> Numbers:
+    """For each view w the slots found[w] of the nearest candidates, nearest first; how many.
+
+    Of equally near ones the first that was met.
+    """
+    codes, units = sketches
+    heads, following = links[0], links[1]
+    n_views, most = found.shape
+    held, looked = np.zeros(n_views, dtype=np.int64), np.zeros(n_views, dtype=np.int64)
+    kept = np.empty(found.shape, dtype=z.dtype)
+    for cell in near:
+        slot = heads[cell]
+        while slot >= 0:
+            number = numbers[slot]
+            score, scored = z.dtype.type(0), False
+            for w in range(n_views):
+                if looked[w] == CANDIDATES or not views[w, 0] <= number < views[w, 1]:
+                    continue
+                if not scored:
+                    score = units[slot, 0] * _sketched(codes[slot], z) + units[slot, 1]
+                    scored = True
+                looked[w] += 1
+                if held[w] == most and score <= kept[w, most - 1]:
+                    continue
+                at = held[w] if held[w] < most else most - 1
+                held[w] = min(held[w] + 1, most)
+                while at > 0 and score > kept[w, at - 1]:
+                    kept[w, at], found[w, at] = kept[w, at - 1], found[w, at - 1]
+                    at -= 1
+                kept[w, at], found[w, at] = score, slot
+            slot = following[slot]
+    return held
+
+
+@njit(cache=True, fastmath=FAST)
+def _dot(u: Array, v: Array) -> Any:
+    total = v.dtype.type(0)
+    for k in range(v.shape[0]):
+        total += u[k] * v[k]
+    return total
+
+
+@njit(cache=True, fastmath=FAST)
+def _add_rows(out: Array, rows: Array, slots: Numbers, weights: NDArray[np.float64]) -> None:
+    """out += Σ weights_j rows[slots_j], four rows at a time."""
+    n, kind = slots.shape[0], out.dtype.type
+    j = 0
+    while j + 4 <= n:
+        r0, r1, r2, r3 = rows[slots[j]], rows[slots[j + 1]], rows[slots[j + 2]], rows[slots[j + 3]]
+        w0, w1 = kind(weights[j]), kind(weights[j + 1])
+        w2, w3 = kind(weights[j + 2]), kind(weights[j + 3])
+        for k in range(out.shape[0]):
+            out[k] += w0 * r0[k] + w1 * r1[k] + w2 * r2[k] + w3 * r3[k]
+        j += 4
+    while j < n:
+        row, w = rows[slots[j]], kind(weights[j])
+        for k in range(out.shape[0]):
+            out[k] += w * row[k]
+        j += 1
+
+
+@njit(cache=True)
+def recall(
+    q: Array,
+    z: Array,
+    near: Numbers,
+    memory: tuple[Links, Events, Sketches],
+    views: Numbers,
     kernel: tuple[float, float, float, float],
     out: Array,
 ) -> None:
-    """The same for many queries and one view, each row of `out` for a query."""
-    for i in range(Q.shape[0]):
-        near = nearest_pivots(pivots, half, Z[i], PROBES)
-        recall(Q[i], near, links, events, view, kernel, out[i : i + 1])
+    """out[w] += α Σ K_i v_i / (Σ K_i + 1) for each view w, over the nearest events it sees.
+
+    A view is (first number, number after the last, now): the events it sees and the time by which
+    it judges their age; where the first is not below the second it sees none. z are leading
+    coordinates of q, and `near` its cells. `kernel` is (α, β, c, rate):
+    K_i = weight_i exp(β (q·q_i − c) − rate · age).
+    """
+    links, events, sketches = memory
+    queries, directions, numbers, weights = events
+    alpha, beta, center, rate = kernel
+    found = np.empty((views.shape[0], NEAREST), dtype=np.int64)
+    held = _nearest(z, near, links, numbers, sketches, views, found)
+    K = np.empty(NEAREST)
+    for w in range(views.shape[0]):
+        total, n = 0.0, 0
+        for j in range(held[w]):
+            slot = found[w, j]
+            # Far beyond what unit vectors reach, and far below what overflows.
+            s = min(beta * (float(_dot(q, queries[slot])) - center), 60.0)
+            K[n] = weights[slot] * math.exp(s - rate * (views[w, 2] - numbers[slot]))
+            if K[n] >= LEAST:
+                found[w, n] = slot
+                total += K[n]
+                n += 1
+        _add_rows(out[w], directions, found[w, :n], K[:n] * (alpha / (total + 1.0)))
 
 
 @njit(cache=True)
