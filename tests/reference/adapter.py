@@ -61,6 +61,7 @@ class Adapter:
         self.served = {"rest": None, "first": None}
         self.rank = {"rest": 0, "first": 0, "fall rest": 0, "fall first": 0}
         self.bets = {name: Bet() for name in ("rest", "first", "fall rest", "fall first", "agree")}
+        self.gain = 0.0
         self.changes = []
 
     def cells(self, q, n=8):
@@ -113,9 +114,10 @@ class Adapter:
         self.bets["first"].place(B["live"] - B["first"])
         self.bets["fall first"].place(B["start"] - B["first"])
         if A["live"] is not None:
-            self.bets["rest"].place(A["live"] - A["rest"])
+            self.gain += A["live"] - A["rest"]
+            self.bets["rest"].place(np.sign(A["live"] - A["rest"]))
             self.bets["agree"].place(2 * A["start"] - 1)
-            self.bets["fall rest"].place(A["start"] - A["rest"])
+            self.bets["fall rest"].place(np.sign(A["start"] - A["rest"]))
 
     def learn(self, q, S, y, weight):
         self.t += 1
@@ -142,7 +144,8 @@ class Adapter:
         for place in ("rest", "first"):
             agreed = self.bets["agree"]
             credible = agreed.log_wealth >= math.log(20) and sum(agreed.x[-200:]) > 0
-            if self.bets[place].log_wealth >= self.needed(place) and credible:
+            gains = place == "first" or self.gain >= 0
+            if self.bets[place].log_wealth >= self.needed(place) and credible and gains:
                 self.change(place, place, (self.mean.copy(), self.window(), len(self.events)))
                 self.bets["agree"] = Bet()
             elif self.served[place] and (
@@ -154,6 +157,8 @@ class Adapter:
         self.served[place] = form
         self.rank[why] += 1
         self.bets[place], self.bets[f"fall {place}"] = Bet(), Bet()
+        if place == "rest":
+            self.gain = 0.0
         self.changes.append((self.t, why))
 
     def needed(self, name):

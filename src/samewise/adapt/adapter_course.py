@@ -22,6 +22,8 @@ ALPHA = 2.0
 BETA = 14.0
 CENTER = 0.95
 """The kernel of the memory: α, and β and c in units of g."""
+NEAREST = 64
+"""How many of the remembered lists near a query count."""
 KEPT = 8
 """Versions that are kept; of those not served the oldest goes first."""
 MANY = 32
@@ -92,7 +94,7 @@ class AdapterCourse:
         gap, half_life = self.units.gap, self.linear.half_life
         rate = 0.0 if half_life is None else math.log(2.0) / half_life
         center = self.units.mean_similarity + CENTER * gap
-        self._kernel = (ALPHA, BETA / gap, center, rate)
+        self._kernel = (ALPHA, BETA / gap, center, rate, NEAREST)
         self._start = frozen(np.empty((0, self.units.n_features), dtype=np.float32))
         self._look()
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from samewise._typing import Array
 from samewise.adapt.item_units import ItemUnits
 from samewise.files.state import Saved, State
 from samewise.kernels.adapter_event import no_links, sketch_rows
@@ -44,16 +46,22 @@ class EventMemory:
 
     def _allocate(self, room: int) -> None:
         self.links: Any = no_links(self._n_cells, room)
-        shape = (room, self._width)
-        vectors = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
-        self.events: Any = (*vectors, np.zeros(room, dtype=np.int64), np.zeros(room))
+        # A query and its direction together: who needs the one needs the other.
+        vectors = np.empty((room, 2, self._width), dtype=np.float32)
+        self._events: Any = vectors, np.zeros(room, dtype=np.int64), np.zeros(room)
         codes = np.zeros((room, self._sketched), dtype=np.int8)
-        self.sketches: Any = codes, np.zeros((room, 2), dtype=np.float32)
+        self._sketches: Any = codes, np.zeros((room, 2), dtype=np.float32)
 
     @property
     def compiled(self) -> Any:
         """What compiled code takes."""
-        return self.links, self.events, self.sketches
+        return self.links, self._events, self._sketches
+
+    @property
+    def events(self) -> tuple[Array, Array, NDArray[np.int64], NDArray[np.float64]]:
+        """Queries, directions, numbers and weights of all slots."""
+        vectors, numbers, weights = self._events
+        return vectors[:, 0], vectors[:, 1], numbers, weights
 
     @property
     def window(self) -> tuple[int, int, int]:
@@ -79,17 +87,17 @@ class EventMemory:
             return int(self._ring[self.count % self.capacity])
         if self._free:
             return self._free.pop()
-        if self._n_slots == len(self.events[2]):
+        if self._n_slots == len(self._events[1]):
             self._grow()
         self._n_slots += 1
         return self._n_slots - 1
 
     def _grow(self) -> None:
-        old_links, old = self.links, (*self.events, *self.sketches)
+        old_links, old = self.links, (*self._events, *self._sketches)
         n = self._n_slots
         self._allocate(2 * n)
         self.links[0][:] = old_links[0]
-        grown = (*self.links[1:], *self.events, *self.sketches)
+        grown = (*self.links[1:], *self._events, *self._sketches)
         for new, values in zip(grown, (*old_links[1:], *old), strict=True):
             new[:n] = values
 
@@ -143,7 +151,7 @@ class EventMemory:
             memory.events, (queries, directions, numbers, weights), strict=True
         ):
             part[:n] = values
-        sketch_rows(queries, units.compiled, memory.sketches)
+        sketch_rows(queries, units.compiled, memory._sketches)
         for slot in range(n):
             link(memory.links, slot, cells[slot])
             if numbers[slot] >= first:

@@ -93,7 +93,7 @@ class LinearPart:
         )
         part._scalars[:2] = saved.array("scalars", 2, dtypes=["float64"])
         saved.check(bool((part._scalars[:2] > 0).all()), "scalars must be positive")
-        # Files of version 0.4 and before have none that wait.
+        # Earlier files have none that wait.
         if saved.has("waiting"):
             shape = (None, 2 + rank + width)
             rows = saved.array("waiting", *shape, dtypes=["float32"], empty=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,7 +15,7 @@ from samewise._rollback import alone, unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.adapt.adapter_course import AdapterCourse
 from samewise.adapt.event_log import EventLog, Heard
-from samewise.adapt.event_reading import ItemStore, read_event
+from samewise.adapt.event_reading import ItemStore, Reading, read_event
 from samewise.adapt.feedback_events import Event, Judged, Thumb
 from samewise.adapt.item_units import ItemUnits, checked_items
 from samewise.adapt.serving_adapter import ServingAdapter
@@ -227,13 +226,8 @@ class LiveAdapter(ServingAdapter):
         with alone(self):
             if event is not None and event in self.log_.seen:
                 return False
-            # All is read and checked before anything changes; only a thumb takes random numbers.
-            with (
-                unchanged_if_refused(self, self._random)
-                if isinstance(said, Thumb)
-                else nullcontext()
-            ):
-                read = read_event(said, self._items(), self._contrast)
+            # All is read and checked before anything changes.
+            read = self._read(said)
             shown = read.vectors if read.names is None else read.names
             heard = Heard(
                 event,
@@ -250,6 +244,13 @@ class LiveAdapter(ServingAdapter):
             self._hear(course, heard, read.vectors)
             self.log_.add(heard)
         return True
+
+    def _read(self, said: Event) -> Reading:
+        if not isinstance(said, Thumb):
+            return read_event(said, self._items(), self._contrast)
+        # It takes random numbers.
+        with unchanged_if_refused(self, self._random):
+            return read_event(said, self._items(), self._contrast)
 
     def _hear(self, course: AdapterCourse, heard: Heard, vectors: Array) -> None:
         """Learn from an event, if there is something to learn."""

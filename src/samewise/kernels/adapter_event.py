@@ -25,6 +25,7 @@ from samewise.kernels.adapter_loops import (
 from samewise.kernels.event_cells import (
     PROBES,
     Events,
+    Kernel,
     Links,
     Numbers,
     Sketches,
@@ -38,14 +39,16 @@ from samewise.kernels.event_cells import (
 Units: TypeAlias = tuple[Array, Array, Array, Array, Array]
 """μ, L, what turns phi(q) into coordinates, the pivots in these and half their squared norms."""
 Memory: TypeAlias = tuple[Links, Events, Sketches]
-Kernel: TypeAlias = tuple[float, float, float, float]
 
 LARGEST = 1e6
 """Beyond this, products of what is learned could leave float32."""
 SOUND, ONE_KIND, SIZE, ANSWER = range(4)
 """What `sound` finds: nothing wrong; nothing to compare; values too large; a wrong answer."""
-REST, FIRST, CREDIBLE, FALL_REST, FALL_FIRST = range(5)
-"""The rows of the bets: live against served, the agreement with the start, start against served."""
+REST, FIRST, CREDIBLE, FALL_REST, FALL_FIRST, GAIN = range(6)
+"""The rows of the bets: live against served, the agreement with the start, start against served.
+
+The last is no bet: the sums say by how much the live form orders lists better than what is served.
+"""
 
 
 @njit(cache=True)
@@ -227,11 +230,13 @@ def _place_bets(
     bet(bets[FALL_FIRST], best[n - 1] - best[n - 2])
     if math.isnan(auc[0]):
         return
-    bet(bets[REST], auc[0] - auc[1])
+    bet(bets[REST], np.sign(auc[0] - auc[1]))
+    bets[GAIN, 1] += 1.0
+    bets[GAIN, 2] += auc[0] - auc[1]
     agreed = 2.0 * auc[n - 1] - 1.0
     recent[int(bets[CREDIBLE, 1]) % recent.shape[0]] = agreed
     bet(bets[CREDIBLE], agreed)
-    bet(bets[FALL_REST], auc[n - 1] - auc[1])
+    bet(bets[FALL_REST], np.sign(auc[n - 1] - auc[1]))
 
 
 @njit(cache=True)
@@ -249,9 +254,9 @@ def _remember(
     slot, number = place
     if links[3][slot] >= 0:
         unlink(links, slot)
-    queries, directions, numbers, weights = events
-    queries[slot] = q
-    contrast(shown, grades, directions[slot])
+    vectors, numbers, weights = events
+    vectors[slot, 0] = q
+    contrast(shown, grades, vectors[slot, 1])
     numbers[slot], weights[slot] = number, weight
     link(links, slot, cell)
 

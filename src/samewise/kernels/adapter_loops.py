@@ -179,33 +179,20 @@ def settle(linear: Linear) -> None:
     """Add the updates that wait to A and B."""
     A, B, scalars, waiting = linear
     n, r = int(scalars[2]), A.shape[0]
-    i = 0
-    while i < n:
-        # A row of zero weights where fewer than four are left.
-        p1, p2, p3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
-        c1, c2, c3 = i + 1 < n, i + 2 < n, i + 3 < n
-        v0, v1 = waiting[i, 2 + r :], waiting[p1, 2 + r :]
-        v2, v3 = waiting[p2, 2 + r :], waiting[p3, 2 + r :]
-        for j in range(r):
-            f0, f1 = waiting[i, 2 + j], c1 * waiting[p1, 2 + j]
-            f2, f3 = c2 * waiting[p2, 2 + j], c3 * waiting[p3, 2 + j]
-            a0, a1, a2, a3 = (
-                waiting[i, 0] * f0,
-                waiting[p1, 0] * f1,
-                waiting[p2, 0] * f2,
-                waiting[p3, 0] * f3,
-            )
-            b0, b1, b2, b3 = (
-                waiting[i, 1] * f0,
-                waiting[p1, 1] * f1,
-                waiting[p2, 1] * f2,
-                waiting[p3, 1] * f3,
-            )
-            first, second = A[j], B[j]
+    x, y = np.zeros(n + 4, dtype=A.dtype), np.zeros(n + 4, dtype=A.dtype)
+    for j in range(r):
+        first, second = A[j], B[j]
+        for i in range(n):
+            x[i], y[i] = waiting[i, 0] * waiting[i, 2 + j], waiting[i, 1] * waiting[i, 2 + j]
+        for i in range(0, n, 4):
+            # Beyond the last of them weights are 0.
+            v0, v1 = waiting[i, 2 + r :], waiting[min(i + 1, n - 1), 2 + r :]
+            v2, v3 = waiting[min(i + 2, n - 1), 2 + r :], waiting[min(i + 3, n - 1), 2 + r :]
+            x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+            y0, y1, y2, y3 = y[i], y[i + 1], y[i + 2], y[i + 3]
             for k in range(first.shape[0]):
-                first[k] += a0 * v0[k] + a1 * v1[k] + a2 * v2[k] + a3 * v3[k]
-                second[k] += b0 * v0[k] + b1 * v1[k] + b2 * v2[k] + b3 * v3[k]
-        i += 4
+                first[k] += x0 * v0[k] + x1 * v1[k] + x2 * v2[k] + x3 * v3[k]
+                second[k] += y0 * v0[k] + y1 * v1[k] + y2 * v2[k] + y3 * v3[k]
     scalars[2] = 0.0
 
 

@@ -6,7 +6,7 @@ cell is a doubly linked list of slots. Of the candidates the nearest are chosen 
 byte for each of more leading coordinates: whole vectors would have to come from slow memory.
 
     links     heads of the cells; next, previous and cell of each slot (−1: none)
-    events    query, direction, number and weight of each slot
+    events    query and direction, number and weight of each slot
     sketches  coordinates of each slot as whole numbers up to 127, their unit, and μ·q_i
 """
 
@@ -24,14 +24,13 @@ from samewise.kernels.rank_one import FAST
 
 Numbers: TypeAlias = NDArray[np.int64]
 Links: TypeAlias = tuple[Numbers, Numbers, Numbers, Numbers]
-Events: TypeAlias = tuple[Array, Array, Numbers, NDArray[np.float64]]
+Events: TypeAlias = tuple[Array, Numbers, NDArray[np.float64]]
 Sketches: TypeAlias = tuple[NDArray[np.int8], Array]
+Kernel: TypeAlias = tuple[float, float, float, float, int]
 
 PROBES = 8
 CANDIDATES = 320
 """Cells, and events in them that a view sees, that are looked at for a query."""
-NEAREST = 64
-"""Candidates that count: the nearest by their sketches."""
 LEAST = 1e-4
 """Below this a kernel counts as 0."""
 
@@ -132,6 +131,119 @@ def _sketched(codes: NDArray[np.int8], z: Array) -> Any:
 
 
 @njit(cache=True)
+def _candidates(
+    z: Array,
+    near: Numbers,
+    links: Links,
+    numbers: Numbers,
+    sketches: Sketches,
+    views: Numbers,
+    found: Numbers,
+    scores: Array,
+) -> Numbers:
+    """For each view w the candidates found[w], and how near they are by their sketches; how many.
+
+    Scores are q·q_i, but for a constant and for what lies beyond the sketched coordinates.
+    """
+    codes, units = sketches
+    heads, following = links[0], links[1]
+    n_views, most = found.shape
+    held = np.zeros(n_views, dtype=np.int64)
+    for cell in near:
+        slot = heads[cell]
+        while slot >= 0:
+            number = numbers[slot]
+            score = units[slot, 0] * _sketched(codes[slot], z) + units[slot, 1]
+            for w in range(n_views):
+                if held[w] < most and views[w, 0] <= number < views[w, 1]:
+                    found[w, held[w]], scores[w, held[w]] = slot, score
+                    held[w] += 1
+            slot = following[slot]
+        if held.min() == most:
+            break
+    return held
+
+
+@njit(cache=True)
+def _keep_nearest(found: Numbers, scores: Array, n: int, most: int) -> int:
+    """Of n candidates, move the `most` with the highest scores to the front; how many there are.
+
+    They keep their order; of equal scores the first count.
+    """
+    if n <= most:
+        return n
+    values = scores[:n].copy()
+    low, high, at = 0, n - 1, most - 1
+    # Quickselect: values[at] becomes the lowest of the highest.
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if at <= j:
+            high = j
+        elif at >= i:
+            low = i
+        else:
+            break
+    least = values[at]
+    above = 0
+    for i in range(n):
+        above += scores[i] > least
+    equal, kept = most - above, 0
+    for i in range(n):
+        if scores[i] > least or (scores[i] == least and equal > 0):
+            equal -= scores[i] == least
+            found[kept] = found[i]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, fastmath=FAST)
+def _dot(u: Array, v: Array) -> Any:
+    total = v.dtype.type(0)
+    for k in range(v.shape[0]):
+        total += u[k] * v[k]
+    return total
+
+
+@njit(cache=True, fastmath=FAST)
+def _add(out: Array, c: Any, v: Array) -> None:
+    for k in range(v.shape[0]):
+        out[k] += c * v[k]
+
+
+@njit(cache=True)
+def sketch(z: Array, offset: float, sketches: Sketches, slot: int) -> None:
+    """Write the sketch of an event with coordinates z."""
+    codes, units = sketches
+    n = codes.shape[1]
+    largest = z.dtype.type(0)
+    for k in range(n):
+        largest = max(largest, abs(z[k]))
+    unit = largest / z.dtype.type(127)
+    scale = z.dtype.type(1) / unit if unit > 0 else z.dtype.type(0)
+    for k in range(n):
+        codes[slot, k] = np.int8(np.rint(z[k] * scale))
+    units[slot, 0], units[slot, 1] = unit, offset
+
+
+@njit(cache=True, fastmath=FAST)
+def _sketched(codes: NDArray[np.int8], z: Array) -> Any:
+    total = z.dtype.type(0)
+    for k in range(codes.shape[0]):
+        total += z.dtype.type(codes[k]) * z[k]
+    return total
+
+
+@njit(cache=True)
 def _nearest(
     z: Array,
     near: Numbers,
@@ -183,21 +295,24 @@ def _dot(u: Array, v: Array) -> Any:
 
 
 @njit(cache=True, fastmath=FAST)
-def _add_rows(out: Array, rows: Array, slots: Numbers, weights: NDArray[np.float64]) -> None:
-    """out += Σ weights_j rows[slots_j], four rows at a time."""
+def _add_directions(
+    out: Array, vectors: Array, slots: Numbers, weights: NDArray[np.float64]
+) -> None:
+    """out += Σ weights_j v_j of the directions in some slots, four at a time."""
     n, kind = slots.shape[0], out.dtype.type
     j = 0
     while j + 4 <= n:
-        r0, r1, r2, r3 = rows[slots[j]], rows[slots[j + 1]], rows[slots[j + 2]], rows[slots[j + 3]]
+        v0, v1 = vectors[slots[j], 1], vectors[slots[j + 1], 1]
+        v2, v3 = vectors[slots[j + 2], 1], vectors[slots[j + 3], 1]
         w0, w1 = kind(weights[j]), kind(weights[j + 1])
         w2, w3 = kind(weights[j + 2]), kind(weights[j + 3])
         for k in range(out.shape[0]):
-            out[k] += w0 * r0[k] + w1 * r1[k] + w2 * r2[k] + w3 * r3[k]
+            out[k] += w0 * v0[k] + w1 * v1[k] + w2 * v2[k] + w3 * v3[k]
         j += 4
     while j < n:
-        row, w = rows[slots[j]], kind(weights[j])
+        v, w = vectors[slots[j], 1], kind(weights[j])
         for k in range(out.shape[0]):
-            out[k] += w * row[k]
+            out[k] += w * v[k]
         j += 1
 
 
@@ -208,34 +323,35 @@ def recall(
     near: Numbers,
     memory: tuple[Links, Events, Sketches],
     views: Numbers,
-    kernel: tuple[float, float, float, float],
+    kernel: Kernel,
     out: Array,
 ) -> None:
     """out[w] += α Σ K_i v_i / (Σ K_i + 1) for each view w, over the nearest events it sees.
 
     A view is (first number, number after the last, now): the events it sees and the time by which
     it judges their age; where the first is not below the second it sees none. z are leading
-    coordinates of q, and `near` its cells. `kernel` is (α, β, c, rate):
-    K_i = weight_i exp(β (q·q_i − c) − rate · age).
+    coordinates of q, and `near` its cells. `kernel` is (α, β, c, rate, nearest):
+    K_i = weight_i exp(β (q·q_i − c) − rate · age) of so many nearest candidates.
     """
     links, events, sketches = memory
-    queries, directions, numbers, weights = events
-    alpha, beta, center, rate = kernel
-    found = np.empty((views.shape[0], NEAREST), dtype=np.int64)
-    held = _nearest(z, near, links, numbers, sketches, views, found)
-    K = np.empty(NEAREST)
+    vectors, numbers, weights = events
+    alpha, beta, center, rate, nearest = kernel
+    found = np.empty((views.shape[0], CANDIDATES), dtype=np.int64)
+    scores = np.empty((views.shape[0], CANDIDATES), dtype=q.dtype)
+    held = _candidates(z, near, links, numbers, sketches, views, found, scores)
+    K = np.empty(nearest)
     for w in range(views.shape[0]):
         total, n = 0.0, 0
-        for j in range(held[w]):
+        for j in range(_keep_nearest(found[w], scores[w], held[w], nearest)):
             slot = found[w, j]
             # Far beyond what unit vectors reach, and far below what overflows.
-            s = min(beta * (float(_dot(q, queries[slot])) - center), 60.0)
+            s = min(beta * (float(_dot(q, vectors[slot, 0])) - center), 60.0)
             K[n] = weights[slot] * math.exp(s - rate * (views[w, 2] - numbers[slot]))
             if K[n] >= LEAST:
                 found[w, n] = slot
                 total += K[n]
                 n += 1
-        _add_rows(out[w], directions, found[w, :n], K[:n] * (alpha / (total + 1.0)))
+        _add_directions(out[w], vectors, found[w, :n], K[:n] * (alpha / (total + 1.0)))
 
 
 @njit(cache=True)
