@@ -72,14 +72,14 @@ class Adapter:
     def recalled(self, q, events, now):
         """2 Σ K_i v_i / (Σ K_i + 1) over the nearest of the candidates that are seen.
 
-        Candidates: cell by cell, the newest first, 320. Of them the 64 nearest.
+        Candidates: cell by cell, the newest first, 320. Of them the 32 nearest.
         """
         rate = 0.0 if self.half_life is None else math.log(2) / self.half_life
         newest_first = self.events[::-1]
         seen = [e for e in newest_first if e[0] in events]
         candidates = [e for cell in self.cells(q) for e in seen if e[3] == cell][:320]
         total, weighted = 0.0, np.zeros(len(q))
-        for number, query, v, _, weight in sorted(candidates, key=lambda e: -(q @ e[1]))[:64]:
+        for number, query, v, _, weight in sorted(candidates, key=lambda e: -(q @ e[1]))[:32]:
             s = 14 / self.g * (q @ query - self.s - 0.95 * self.g)
             K = weight * math.exp(s - rate * (now - number))
             if K >= 1e-4:

@@ -22,7 +22,7 @@ ALPHA = 2.0
 BETA = 14.0
 CENTER = 0.95
 """The kernel of the memory: α, and β and c in units of g."""
-NEAREST = 64
+NEAREST = 32
 """How many of the remembered lists near a query count."""
 KEPT = 8
 """Versions that are kept; of those not served the oldest goes first."""
@@ -134,7 +134,7 @@ class AdapterCourse:
         views = self._views
         views[0] = self.memory.window
         place = self.memory.next_place()
-        due = hear_list(
+        due, full = hear_list(
             (query, base),
             shown,
             grades,
@@ -146,6 +146,8 @@ class AdapterCourse:
             self.linear.lesson(weight),
             place,
         )
+        if full:
+            self.memory.widen()
         if due and self.guard is not None:
             self._decide(self.guard)
 

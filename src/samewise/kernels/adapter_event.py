@@ -23,22 +23,23 @@ from samewise.kernels.adapter_loops import (
     products,
 )
 from samewise.kernels.event_cells import (
+    LINES,
     PROBES,
+    Cells,
     Events,
     Kernel,
-    Links,
     Numbers,
     Sketches,
-    link,
     nearest_pivots,
+    put,
     recall,
     sketch,
-    unlink,
+    take_out,
 )
 
 Units: TypeAlias = tuple[Array, Array, Array, Array, Array]
 """μ, L, what turns phi(q) into coordinates, the pivots in these and half their squared norms."""
-Memory: TypeAlias = tuple[Links, Events, Sketches]
+Memory: TypeAlias = tuple[Cells, Events, Sketches]
 
 LARGEST = 1e6
 """Beyond this, products of what is learned could leave float32."""
@@ -145,7 +146,7 @@ def hear_list(
     heard: tuple[int, float, int],
     lesson: Lesson,
     place: tuple[int, int],
-) -> bool:
+) -> tuple[bool, bool]:
     """Test, then train: one judged list.
 
     Parameters
@@ -165,7 +166,7 @@ def hear_list(
     place
         The slot to remember the list in (none if negative) and its number.
 
-    Returns whether something is due.
+    Returns whether something is due, and whether the cell of the list is full.
     """
     q, base = queries
     remembered, views, kernel = memory
@@ -183,14 +184,14 @@ def hear_list(
     elif heard[1] != 0.0:
         bet(bets[REST], heard[1])
     learn_list(linears[0], f, moved, base, shown, grades, lesson)
+    full = False
     if place[0] >= 0:
-        offset = float(np.dot(q, units[0]))
-        sketch(z, offset, remembered[2], place[0])
-        _remember(q, shown, grades, near[0], remembered, place, lesson[1])
+        full = _remember(q, shown, grades, near[0], remembered, place, lesson[1])
+        sketch(z, float(np.dot(q, units[0])), place[1], remembered[2], place[0])
     due = False
     for i in range(bets.shape[0]):
         due |= bets[i, 0] >= limits[i]
-    return due
+    return due, full
 
 
 @njit(cache=True)
@@ -248,28 +249,37 @@ def _remember(
     memory: Memory,
     place: tuple[int, int],
     weight: float,
-) -> None:
-    """Write a list that has items of two kinds into a slot, in the place of what it held."""
-    links, events, _ = memory
+) -> bool:
+    """Write a list that has items of two kinds into a slot, in the place of what it held.
+
+    Returns whether its cell is full.
+    """
+    cells, events, _ = memory
     slot, number = place
-    if links[3][slot] >= 0:
-        unlink(links, slot)
+    if cells[2][slot] >= 0:
+        take_out(cells, slot)
     vectors, numbers, weights = events
     vectors[slot, 0] = q
     contrast(shown, grades, vectors[slot, 1])
     numbers[slot], weights[slot] = number, weight
-    link(links, slot, cell)
+    return put(cells, slot, cell)
 
 
 @njit(cache=True)
-def sketch_rows(Q: Array, units: Units, sketches: Sketches) -> None:
-    """Write the sketches of queries into the first slots."""
-    f = np.empty(units[1].shape[1], dtype=Q.dtype)
-    for i in range(Q.shape[0]):
-        whiten(Q[i], units[0], units[1], f)
-        sketch(f * units[2], float(np.dot(Q[i], units[0])), sketches, i)
+def fill_cells(memory: Memory, of_slot: Numbers, units: Units) -> None:
+    """Put the events of the first slots into cells, and write their sketches."""
+    cells, (vectors, numbers, _), sketches = memory
+    f = np.empty(units[1].shape[1], dtype=vectors.dtype)
+    for i in range(of_slot.shape[0]):
+        q = vectors[i, 0]
+        whiten(q, units[0], units[1], f)
+        put(cells, i, of_slot[i])
+        sketch(f * units[2], float(np.dot(q, units[0])), numbers[i], sketches, i)
 
 
-def no_links(n_cells: int, n_slots: int) -> Any:
-    """Links of empty cells."""
-    return tuple(np.full(n, -1, dtype=np.int64) for n in (n_cells, n_slots, n_slots, n_slots))
+def no_sketches(n_slots: int) -> Any:
+    """Sketches of empty slots; they begin where a line of the cache begins."""
+    room = np.zeros(n_slots * LINES + 64, dtype=np.int8)
+    begin = -room.ctypes.data % 64
+    codes = room[begin : begin + n_slots * LINES].reshape(n_slots, LINES)
+    return codes, codes.view(np.float32), codes.view(np.int64)

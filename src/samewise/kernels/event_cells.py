@@ -1,13 +1,14 @@
 """Remembered events in cells: which are near a query, without looking at all of them.
 
 Cells belong to pivots, compared in a few leading coordinates z. An event lies in the cell of its
-nearest pivot; the cells of a query's nearest pivots, newest events first, give its candidates. A
-cell is a doubly linked list of slots. Of the candidates the nearest are chosen by sketches, one
-byte for each of more leading coordinates: whole vectors would have to come from slow memory.
+nearest pivot; the cells of a query's nearest pivots, newest events first, give its candidates. Of
+these the nearest are chosen by sketches, one byte for each of more leading coordinates: whole
+vectors would have to come from slow memory.
 
-    links     heads of the cells; next, previous and cell of each slot (−1: none)
+    cells     the slots in each cell, the newest last; how many; and the cell of each slot (−1: none)
     events    query and direction, number and weight of each slot
-    sketches  coordinates of each slot as whole numbers up to 127, their unit, and μ·q_i
+    sketches  of each slot, in two lines of the cache: coordinates as whole numbers up to 127, their
+              unit, μ·q_i, and again the number; as int8, float32 and int64
 """
 
 from __future__ import annotations
@@ -23,11 +24,16 @@ from samewise._typing import Array
 from samewise.kernels.rank_one import FAST
 
 Numbers: TypeAlias = NDArray[np.int64]
-Links: TypeAlias = tuple[Numbers, Numbers, Numbers, Numbers]
+Cells: TypeAlias = tuple[NDArray[np.int32], Numbers, Numbers]
 Events: TypeAlias = tuple[Array, Numbers, NDArray[np.float64]]
-Sketches: TypeAlias = tuple[NDArray[np.int8], Array]
+Sketches: TypeAlias = tuple[NDArray[np.int8], Array, Numbers]
 Kernel: TypeAlias = tuple[float, float, float, float, int]
 
+LINES = 128
+"""Bytes of a sketch: two lines of the cache."""
+SKETCHED = LINES - 16
+"""Leading coordinates in a sketch. What follows are two floats and a number of 8 bytes."""
+_UNIT, _OFFSET, _NUMBER = SKETCHED // 4, SKETCHED // 4 + 1, SKETCHED // 8 + 1
 PROBES = 8
 CANDIDATES = 320
 """Cells, and events in them that a view sees, that are looked at for a query."""
@@ -69,73 +75,51 @@ def nearest_pivots(pivots: Array, half: Array, z: Array, n: int) -> Numbers:
 
 
 @njit(cache=True)
-def link(links: Links, slot: int, cell: int) -> None:
-    """Put a slot at the head of a cell."""
-    heads, following, previous, cells = links
-    first = heads[cell]
-    following[slot], previous[slot], cells[slot] = first, -1, cell
-    if first >= 0:
-        previous[first] = slot
-    heads[cell] = slot
+def put(cells: Cells, slot: int, cell: int) -> bool:
+    """Put a slot into a cell that has room; whether the cell is then full."""
+    members, counts, of_slot = cells
+    members[cell, counts[cell]] = slot
+    of_slot[slot] = cell
+    counts[cell] += 1
+    return counts[cell] == members.shape[1]
 
 
 @njit(cache=True)
-def unlink(links: Links, slot: int) -> None:
+def take_out(cells: Cells, slot: int) -> None:
     """Take a slot out of its cell."""
-    heads, following, previous, cells = links
-    after, before = following[slot], previous[slot]
-    if before >= 0:
-        following[before] = after
-    else:
-        heads[cells[slot]] = after
-    if after >= 0:
-        previous[after] = before
-    cells[slot] = -1
-
-
-@njit(cache=True, fastmath=FAST)
-def _dot(u: Array, v: Array) -> Any:
-    total = v.dtype.type(0)
-    for k in range(v.shape[0]):
-        total += u[k] * v[k]
-    return total
-
-
-@njit(cache=True, fastmath=FAST)
-def _add(out: Array, c: Any, v: Array) -> None:
-    for k in range(v.shape[0]):
-        out[k] += c * v[k]
+    members, counts, of_slot = cells
+    cell = of_slot[slot]
+    mine, at = members[cell], 0
+    while mine[at] != slot:
+        at += 1
+    counts[cell] -= 1
+    for i in range(at, counts[cell]):
+        mine[i] = mine[i + 1]
+    of_slot[slot] = -1
 
 
 @njit(cache=True)
-def sketch(z: Array, offset: float, sketches: Sketches, slot: int) -> None:
+def sketch(z: Array, offset: float, number: int, sketches: Sketches, slot: int) -> None:
     """Write the sketch of an event with coordinates z."""
-    codes, units = sketches
-    n = codes.shape[1]
+    codes, floats, whole = sketches
+    n = min(z.shape[0], SKETCHED)
     largest = z.dtype.type(0)
     for k in range(n):
         largest = max(largest, abs(z[k]))
     unit = largest / z.dtype.type(127)
     scale = z.dtype.type(1) / unit if unit > 0 else z.dtype.type(0)
+    codes[slot, :SKETCHED] = 0
     for k in range(n):
         codes[slot, k] = np.int8(np.rint(z[k] * scale))
-    units[slot, 0], units[slot, 1] = unit, offset
+    floats[slot, _UNIT], floats[slot, _OFFSET] = unit, offset
+    whole[slot, _NUMBER] = number
 
 
 @njit(cache=True, fastmath=FAST)
-def _sketched(codes: NDArray[np.int8], z: Array) -> Any:
-    total = z.dtype.type(0)
-    for k in range(codes.shape[0]):
-        total += z.dtype.type(codes[k]) * z[k]
-    return total
-
-
-@njit(cache=True)
 def _candidates(
     z: Array,
     near: Numbers,
-    links: Links,
-    numbers: Numbers,
+    cells: Cells,
     sketches: Sketches,
     views: Numbers,
     found: Numbers,
@@ -145,20 +129,23 @@ def _candidates(
 
     Scores are q·q_i, but for a constant and for what lies beyond the sketched coordinates.
     """
-    codes, units = sketches
-    heads, following = links[0], links[1]
+    members, counts, _ = cells
+    codes, floats, whole = sketches
     n_views, most = found.shape
     held = np.zeros(n_views, dtype=np.int64)
+    width = min(z.shape[0], SKETCHED)
     for cell in near:
-        slot = heads[cell]
-        while slot >= 0:
-            number = numbers[slot]
-            score = units[slot, 0] * _sketched(codes[slot], z) + units[slot, 1]
+        for at in range(counts[cell] - 1, -1, -1):
+            slot = members[cell, at]
+            number = whole[slot, _NUMBER]
+            total = z.dtype.type(0)
+            for k in range(width):
+                total += z.dtype.type(codes[slot, k]) * z[k]
+            score = floats[slot, _UNIT] * total + floats[slot, _OFFSET]
             for w in range(n_views):
                 if held[w] < most and views[w, 0] <= number < views[w, 1]:
                     found[w, held[w]], scores[w, held[w]] = slot, score
                     held[w] += 1
-            slot = following[slot]
         if held.min() == most:
             break
     return held
@@ -215,86 +202,6 @@ def _dot(u: Array, v: Array) -> Any:
 
 
 @njit(cache=True, fastmath=FAST)
-def _add(out: Array, c: Any, v: Array) -> None:
-    for k in range(v.shape[0]):
-        out[k] += c * v[k]
-
-
-@njit(cache=True)
-def sketch(z: Array, offset: float, sketches: Sketches, slot: int) -> None:
-    """Write the sketch of an event with coordinates z."""
-    codes, units = sketches
-    n = codes.shape[1]
-    largest = z.dtype.type(0)
-    for k in range(n):
-        largest = max(largest, abs(z[k]))
-    unit = largest / z.dtype.type(127)
-    scale = z.dtype.type(1) / unit if unit > 0 else z.dtype.type(0)
-    for k in range(n):
-        codes[slot, k] = np.int8(np.rint(z[k] * scale))
-    units[slot, 0], units[slot, 1] = unit, offset
-
-
-@njit(cache=True, fastmath=FAST)
-def _sketched(codes: NDArray[np.int8], z: Array) -> Any:
-    total = z.dtype.type(0)
-    for k in range(codes.shape[0]):
-        total += z.dtype.type(codes[k]) * z[k]
-    return total
-
-
-@njit(cache=True)
-def _nearest(
-    z: Array,
-    near: Numbers,
-    links: Links,
-    numbers: Numbers,
-    sketches: Sketches,
-    views: Numbers,
-    found: Numbers,
-) -> Numbers:
-    """For each view w the slots found[w] of the nearest candidates, nearest first; how many.
-
-    Of equally near ones the first that was met.
-    """
-    codes, units = sketches
-    heads, following = links[0], links[1]
-    n_views, most = found.shape
-    held, looked = np.zeros(n_views, dtype=np.int64), np.zeros(n_views, dtype=np.int64)
-    kept = np.empty(found.shape, dtype=z.dtype)
-    for cell in near:
-        slot = heads[cell]
-        while slot >= 0:
-            number = numbers[slot]
-            score, scored = z.dtype.type(0), False
-            for w in range(n_views):
-                if looked[w] == CANDIDATES or not views[w, 0] <= number < views[w, 1]:
-                    continue
-                if not scored:
-                    score = units[slot, 0] * _sketched(codes[slot], z) + units[slot, 1]
-                    scored = True
-                looked[w] += 1
-                if held[w] == most and score <= kept[w, most - 1]:
-                    continue
-                at = held[w] if held[w] < most else most - 1
-                held[w] = min(held[w] + 1, most)
-                while at > 0 and score > kept[w, at - 1]:
-                    kept[w, at], found[w, at] = kept[w, at - 1], found[w, at - 1]
-                    at -= 1
-                kept[w, at], found[w, at] = score, slot
-            slot = following[slot]
-    return held
-
-
-@njit(cache=True, fastmath=FAST)
-def _dot(u: Array, v: Array) -> Any:
-    total = v.dtype.type(0)
-    for k in range(v.shape[0]):
-        total += u[k] * v[k]
-    return total
-
-
-@njit(cache=True, fastmath=FAST)
 def _add_directions(
     out: Array, vectors: Array, slots: Numbers, weights: NDArray[np.float64]
 ) -> None:
@@ -321,7 +228,7 @@ def recall(
     q: Array,
     z: Array,
     near: Numbers,
-    memory: tuple[Links, Events, Sketches],
+    memory: tuple[Cells, Events, Sketches],
     views: Numbers,
     kernel: Kernel,
     out: Array,
@@ -333,12 +240,12 @@ def recall(
     coordinates of q, and `near` its cells. `kernel` is (α, β, c, rate, nearest):
     K_i = weight_i exp(β (q·q_i − c) − rate · age) of so many nearest candidates.
     """
-    links, events, sketches = memory
+    cells, events, sketches = memory
     vectors, numbers, weights = events
     alpha, beta, center, rate, nearest = kernel
     found = np.empty((views.shape[0], CANDIDATES), dtype=np.int64)
     scores = np.empty((views.shape[0], CANDIDATES), dtype=q.dtype)
-    held = _candidates(z, near, links, numbers, sketches, views, found, scores)
+    held = _candidates(z, near, cells, sketches, views, found, scores)
     K = np.empty(nearest)
     for w in range(views.shape[0]):
         total, n = 0.0, 0
@@ -355,11 +262,11 @@ def recall(
 
 
 @njit(cache=True)
-def seen_by_none(numbers: Numbers, cells: Numbers, views: Numbers, n: int) -> NDArray[Any]:
-    """Which of the first n slots are linked although no view sees their event."""
+def seen_by_none(numbers: Numbers, of_slot: Numbers, views: Numbers, n: int) -> NDArray[Any]:
+    """Which of the first n slots are in a cell although no view sees their event."""
     found = np.zeros(n, dtype=np.bool_)
     for slot in range(n):
-        if cells[slot] < 0:
+        if of_slot[slot] < 0:
             continue
         seen = False
         for w in range(views.shape[0]):
