@@ -15,10 +15,10 @@ with them, but the test part was not untouched. The same holds for the depth of 
 100, of which 30 and 300 were looked at too: a smaller depth teaches less about mAP, a larger one
 more.
 
-What the guard bets on was chosen on training parts: the scores of 3 500 lists (10 % noise) and 1 800
-(none) about four fifths of the training questions, three seeds each, were kept, and some forty
-rules replayed on them. `guard_choice.csv` has the main ones, with the median of the first
-promotions.
+What the guard bets on was chosen on training parts: the scores of 3 500 lists (10 % noise) and
+1 800 (none) about four fifths of the training questions, three seeds each, were kept, and some
+forty rules replayed on them by hand. `guard_choice.csv` has the main ones, with the median of the
+first promotions; no command makes it again.
 """
 
 from __future__ import annotations

@@ -143,7 +143,10 @@ class EventMemory:
         right = (
             bool((np.diff(numbers) > 0).all() and (weights > 0).all())
             and np.array_equal(live, np.arange(first, memory.count))
-            and (n == 0 or (numbers[0] >= 0 and 0 <= cells.min() <= cells.max() < len(memory._counts)))
+            and (
+                n == 0
+                or (numbers[0] >= 0 and 0 <= cells.min() <= cells.max() < len(memory._counts))
+            )
         )
         saved.check(right, "numbers, weights and cells do not make a memory of events")
         memory._n_slots = n

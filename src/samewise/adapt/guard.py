@@ -42,7 +42,7 @@ class GuardReport:
     ----------
     wealth : dict of str to float
         For "rest" (the order of the judged items) and "first" (the first place): the wealth of the
-        bet that the live form is better than what is served.
+        bet that the live form is better than what is served on more lists than it is worse.
     needed : dict of str to float
         The wealth at which the live form is promoted.
     expected_events : dict of str to float

@@ -41,8 +41,8 @@ class LiveAdapter(ServingAdapter):
         q' = q + phi(q) D̄ + 2 Σ K_i v_i / (Σ K_i + 1),   phi(q) = (q − μ)L,
 
     by a linear part, moved by a passive–aggressive step for each judged list, and by remembered
-    lists, where v_i is the mean of the liked minus the mean of the disliked items of a list whose
-    query was near: K_i = exp(14/g (q·q_i − s̄) − 13.3), s̄ the mean similarity of items, and s̄ + g
+    lists, where v_i is the mean of the liked minus the mean of the disliked items of one of the 32
+    lists whose queries were nearest: K_i = exp(14/g (q·q_i − s̄) − 13.3), s̄ the mean similarity of items, and s̄ + g
     the median similarity to the nearest. With s the scores of the shown items under q + phi(q) D,
 
         v = mean of p_i − p_j over liked i and disliked j with s_i − s_j < margin · g,
@@ -53,8 +53,8 @@ class LiveAdapter(ServingAdapter):
 
     What is served is the start, until judged lists have shown that the live form is better; then a
     frozen copy of it. The order and the first place are tested apart, each by a wealth that, were
-    the live form no better, would ever reach what is needed with probability `guard`/2 at most,
-    whenever one looks (Ville's inequality). A promotion also requires answers that agree with the
+    the live form better on no more lists than it is worse, would ever reach what is needed with
+    probability `guard`/2 at most, whenever one looks (Ville's inequality). A promotion also requires answers that agree with the
     start better than chance. Should the start turn out to be better than what is served, it is
     served again.
 

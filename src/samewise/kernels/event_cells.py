@@ -5,7 +5,7 @@ nearest pivot; the cells of a query's nearest pivots, newest events first, give 
 these the nearest are chosen by sketches, one byte for each of more leading coordinates: whole
 vectors would have to come from slow memory.
 
-    cells     the slots in each cell, the newest last; how many; and the cell of each slot (−1: none)
+    cells     the slots in each cell, the newest last; how many; the cell of each slot (−1: none)
     events    query and direction, number and weight of each slot
     sketches  of each slot, in two lines of the cache: coordinates as whole numbers up to 127, their
               unit, μ·q_i, and again the number; as int8, float32 and int64
