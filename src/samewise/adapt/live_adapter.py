@@ -42,8 +42,9 @@ class LiveAdapter(ServingAdapter):
 
     by a linear part, moved by a passive–aggressive step for each judged list, and by remembered
     lists, where v_i is the mean of the liked minus the mean of the disliked items of one of the 32
-    lists whose queries were nearest: K_i = exp(14/g (q·q_i − s̄) − 13.3), s̄ the mean similarity of items, and s̄ + g
-    the median similarity to the nearest. With s the scores of the shown items under q + phi(q) D,
+    lists whose queries were nearest: K_i = exp(14/g (q·q_i − s̄) − 13.3), s̄ the mean similarity of
+    items, and s̄ + g the median similarity to the nearest. With s the scores of the shown items
+    under q + phi(q) D,
 
         v = mean of p_i − p_j over liked i and disliked j with s_i − s_j < margin · g,
         ℓ = mean of margin · g − (s_i − s_j) over them,   τ = ℓ / (‖v‖² ‖phi‖² + 0.5),
@@ -54,9 +55,10 @@ class LiveAdapter(ServingAdapter):
     What is served is the start, until judged lists have shown that the live form is better; then a
     frozen copy of it. The order and the first place are tested apart, each by a wealth that, were
     the live form better on no more lists than it is worse, would ever reach what is needed with
-    probability `guard`/2 at most, whenever one looks (Ville's inequality). A promotion also requires answers that agree with the
-    start better than chance. Should the start turn out to be better than what is served, it is
-    served again.
+    probability `guard`/2 at most, whenever one looks (Ville's inequality). A promotion also
+    requires answers that agree with the start better than chance, and of the order an AUC that is
+    not lower in the mean. Should the start turn out to be better than what is served, it is served
+    again.
 
     Parameters
     ----------
