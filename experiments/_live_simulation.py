@@ -60,6 +60,7 @@ class Course:
     served: dict[int, Array] = field(default_factory=dict)
     changes: list[dict[str, Any]] = field(default_factory=list)
     drift: list[float] = field(default_factory=list)
+    drift_shown: list[float] = field(default_factory=list)
 
 
 def stream(
@@ -85,8 +86,8 @@ def stream(
         for q, shown in zip(queries, lists, strict=True):
             mine = corpus.item_labels[q]
             y = users.answer(corpus.item_labels[shown] == mine, mine in turned, t, random)
-            if users.kind == "drift" and t >= users.since and mine in turned and abs(y.sum()) < 10:
-                course.drift.append(_auc(adapter, corpus.items, q, shown, y))
+            if users.kind == "drift" and t >= users.since and mine in turned:
+                _new_preferences(adapter, corpus, q, shown, course)
             candidate = None if guard is None else SHOWN - EXPLORED - 1
             adapter.feedback(corpus.items[q], shown, y, candidate=candidate)
             t += 1
@@ -149,9 +150,21 @@ def _ranked(E: Array, items: Array, queries: Indices, depth: int = DEPTH) -> Ind
     return np.take_along_axis(best, order, axis=1)
 
 
-def _auc(adapter: LiveAdapter, items: Array, q: int, shown: Indices, y: Array) -> float:
-    scores = items[shown] @ adapter.live.embed_query(items[q])
-    return float((scores[y > 0][:, None] > scores[y < 0]).mean())
+def _new_preferences(
+    adapter: LiveAdapter, corpus: Corpus, q: int, shown: Indices, course: Course
+) -> None:
+    """The share of reversed preferences that the live form has right, before it learns them.
+
+    Among the start's 100 best items; and among the shown ones, which the live form chose: where it
+    is right, it shows no disliked item, and there is nothing to compare.
+    """
+    near = _ranked(corpus.items[q : q + 1], corpus.items, np.array([q]))[0]
+    moved = adapter.live.embed_query(corpus.items[q])
+    for rows, found in ((near, course.drift), (shown, course.drift_shown)):
+        scores = corpus.items[rows] @ moved
+        same = corpus.item_labels[rows] == corpus.item_labels[q]
+        if same.any() and not same.all():
+            found.append(float((scores[~same][:, None] > scores[same]).mean()))
 
 
 def served_measures(adapter: LiveAdapter, corpus: Corpus) -> Array:

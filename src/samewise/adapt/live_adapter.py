@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,7 +15,7 @@ from samewise._rollback import alone, unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.adapt.adapter_course import AdapterCourse
 from samewise.adapt.event_log import EventLog, Heard
-from samewise.adapt.event_reading import ItemStore, read_event
+from samewise.adapt.event_reading import ItemStore, Reading, read_event
 from samewise.adapt.feedback_events import Event, Judged, Thumb
 from samewise.adapt.item_units import ItemUnits, checked_items
 from samewise.adapt.serving_adapter import ServingAdapter
@@ -42,9 +41,10 @@ class LiveAdapter(ServingAdapter):
         q' = q + phi(q) D̄ + 2 Σ K_i v_i / (Σ K_i + 1),   phi(q) = (q − μ)L,
 
     by a linear part, moved by a passive–aggressive step for each judged list, and by remembered
-    lists, where v_i is the mean of the liked minus the mean of the disliked items of a list whose
-    query was near: K_i = exp(14/g (q·q_i − s̄) − 13.3), s̄ the mean similarity of items, and s̄ + g
-    the median similarity to the nearest. With s the scores of the shown items under q + phi(q) D,
+    lists, where v_i is the mean of the liked minus the mean of the disliked items of one of the 32
+    lists whose queries were nearest: K_i = exp(14/g (q·q_i − s̄) − 13.3), s̄ the mean similarity of
+    items, and s̄ + g the median similarity to the nearest. With s the scores of the shown items
+    under q + phi(q) D,
 
         v = mean of p_i − p_j over liked i and disliked j with s_i − s_j < margin · g,
         ℓ = mean of margin · g − (s_i − s_j) over them,   τ = ℓ / (‖v‖² ‖phi‖² + 0.5),
@@ -54,10 +54,11 @@ class LiveAdapter(ServingAdapter):
 
     What is served is the start, until judged lists have shown that the live form is better; then a
     frozen copy of it. The order and the first place are tested apart, each by a wealth that, were
-    the live form no better, would ever reach what is needed with probability `guard`/2 at most,
-    whenever one looks (Ville's inequality). A promotion also requires answers that agree with the
-    start better than chance. Should the start turn out to be better than what is served, it is
-    served again.
+    the live form better on no more lists than it is worse, would ever reach what is needed with
+    probability `guard`/2 at most, whenever one looks (Ville's inequality). A promotion also
+    requires answers that agree with the start better than chance, and of the order an AUC that is
+    not lower in the mean. Should the start turn out to be better than what is served, it is served
+    again.
 
     Parameters
     ----------
@@ -227,13 +228,8 @@ class LiveAdapter(ServingAdapter):
         with alone(self):
             if event is not None and event in self.log_.seen:
                 return False
-            # All is read and checked before anything changes; only a thumb takes random numbers.
-            with (
-                unchanged_if_refused(self, self._random)
-                if isinstance(said, Thumb)
-                else nullcontext()
-            ):
-                read = read_event(said, self._items(), self._contrast)
+            # All is read and checked before anything changes.
+            read = self._read(said)
             shown = read.vectors if read.names is None else read.names
             heard = Heard(
                 event,
@@ -250,6 +246,13 @@ class LiveAdapter(ServingAdapter):
             self._hear(course, heard, read.vectors)
             self.log_.add(heard)
         return True
+
+    def _read(self, said: Event) -> Reading:
+        if not isinstance(said, Thumb):
+            return read_event(said, self._items(), self._contrast)
+        # It takes random numbers.
+        with unchanged_if_refused(self, self._random):
+            return read_event(said, self._items(), self._contrast)
 
     def _hear(self, course: AdapterCourse, heard: Heard, vectors: Array) -> None:
         """Learn from an event, if there is something to learn."""

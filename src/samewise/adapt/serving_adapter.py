@@ -15,6 +15,7 @@ from samewise.adapt.adapter_course import AdapterCourse, Version
 from samewise.adapt.event_reading import ItemStore, checked_query
 from samewise.adapt.guard import PLACES, GuardReport
 from samewise.adapt.item_units import checked_items
+from samewise.adapt.linear_part import matrix_of
 from samewise.adapt.query_form import QueryForm
 from samewise.adapt.shown_lists import Slots, fill_slots, team_draft
 from samewise.exceptions import InvalidInputError
@@ -122,9 +123,8 @@ class ServingAdapter(Storable, storable=False):
         _check_place(place)
         units = self._fitted.units
         with alone(self):
-            A, B, scalars = self._fitted.form(which, place)[0]
-            D = scalars[0] * A.astype(np.float64) + scalars[1] * B
-        added = units.L.astype(np.float64) @ D if scalars.any() else np.zeros((len(units.mu),) * 2)
+            D = matrix_of(self._fitted.form(which, place)[0]).astype(np.float64)
+        added = units.L[:, : len(D)].astype(np.float64) @ D
         start = np.eye(len(added)) if self._W is None else self._W
         bias = -(units.mu.astype(np.float64) @ added)
         return (start + added).astype(np.float32), bias.astype(np.float32)
