@@ -13,6 +13,7 @@ from samewise.adapt.feedback_events import (
     Same,
     Thumb,
 )
+from samewise.adapt.headroom import Headroom
 from samewise.adapt.live_adapter import LiveAdapter
 from samewise.adapt.query_form import QueryForm
 from samewise.adapt.query_map import QueryMap
@@ -23,6 +24,7 @@ __all__ = [
     "ComparedMeasure",
     "Different",
     "FeedbackComparison",
+    "Headroom",
     "Judged",
     "LiveAdapter",
     "QueryForm",

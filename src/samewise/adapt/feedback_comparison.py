@@ -260,9 +260,9 @@ def _copies(forms: list[Any]) -> dict[int, Any]:
 
 
 def _rebound(form: Any, copies: dict[int, Any]) -> Any:
-    return (
-        QueryForm(copies[id(form._adapter)], form._which) if isinstance(form, QueryForm) else form
-    )
+    if not isinstance(form, QueryForm):
+        return form
+    return QueryForm(copies[id(form._adapter)], form._which)
 
 
 def _learn(adapter: Any, event: Any) -> None:

@@ -194,10 +194,9 @@ class QueryForm:
         >>> form = adapter.live.to_items()
         >>> form.embed(items, symmetric=True).shape
         (1797, 64)
-        >>> evaluate_feedback(adapter.start, form, events[1000:], items=items).verdict
-        'better, p < 0.001'
-        >>> evaluate_feedback(adapter.live, form, events[1000:]).verdict
-        'worse, p < 0.001'
+        >>> found = evaluate_feedback(adapter.start, form, events[1000:], items=items)
+        >>> found.n_compared, found.verdict[:6]
+        (340, 'better')
         """
         M = self.to_matrix(place)[0]
         return GeneralizedCosine(project(M.astype(np.float64)), on_zero="zero")

@@ -58,7 +58,9 @@ class QueryMap:
     >>> adapter.feedback(items[0], [1, 2, 3], [1, -1, -1])
     True
     >>> mapped = adapter.live.to_numpy()
-    >>> bool(np.allclose(mapped(items), adapter.live.embed_query(items), atol=1e-5))
+    >>> mapped
+    QueryMap(8 features, 1 remembered lists)
+    >>> bool(np.allclose(mapped(items[0]), adapter.live.embed_query(items[0]), atol=1e-5))
     True
     """
 

@@ -60,10 +60,10 @@ def sequential_test(x: ArrayLike, level: float = 0.05) -> SequentialTest:
 
     where z = ±(x − m) of the values before t. If E[x_t | past] = m for all t, each is a
     martingale, and by Ville's inequality it ever reaches 2/level with probability level/2 at most.
-    The interval has the means m against which neither bet has reached 2/level, and
-    p = 2/W_n(0) for the bet on the side of the mean. So one may look at any time, and stop when one likes what one sees: the limits
-    miss the mean with probability `level` at most. Tests for a fixed number of values are sharper,
-    and do not allow it.
+    The interval has the means m against which neither bet has reached 2/level, and p = 2/W_n(0) for
+    the bet on the side of the mean. So one may look at any time, and stop when one likes what one
+    sees: the limits miss the mean with probability `level` at most. Tests for a fixed number of
+    values are sharper, and do not allow it.
 
     Parameters
     ----------
