@@ -187,12 +187,15 @@ def test_prequential_is_test_then_train(make_world, tmp_path):
 def test_what_is_better_is_found_and_chance_is_not(make_world):
     world = make_world()
     adapter = LiveAdapter(items=world.items, random_state=0).fit(world.items)
-    good = [Judged(world.items[q], s, y) for q, s, y in (world.judged() for _ in range(400))]
-    found = evaluate_feedback(adapter.start, adapter.live, good, prequential=True)
+    good = [Judged(world.items[q], s, y) for q, s, y in (world.judged() for _ in range(900))]
+    found = evaluate_feedback(adapter.start, adapter.live, good[:400], prequential=True)
     assert found.verdict.startswith("better")
-    back = evaluate_feedback(adapter.live, adapter.start, good, prequential=True)
-    assert back.verdict.startswith("worse")
-    coins = [Judged(e.query, e.shown, world.random.choice([-1, 1], 10)) for e in good]
+    for event in good[:400]:
+        adapter.feedback(event)
+    held = evaluate_feedback(adapter.live, adapter.start, good[400:])
+    assert held.verdict.startswith("worse")
+    adapter.reset()
+    coins = [Judged(e.query, e.shown, world.random.choice([-1, 1], 10)) for e in good[:200]]
     found = evaluate_feedback(adapter.start, adapter.live, coins, prequential=True)
     assert found.verdict.startswith("no difference shown")
 

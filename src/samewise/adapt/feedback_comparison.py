@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from samewise._typing import Array
 from samewise.adapt import feedback_events as fe
 from samewise.adapt.event_log import Heard
 from samewise.adapt.event_reading import ItemStore, Reading, read_event
-from samewise.adapt.list_measures import MEASURES, JudgedLists, list_measures, scorer
+from samewise.adapt.guard import PLACES
+from samewise.adapt.list_measures import MEASURES, JudgedLists, Scorer, list_measures, scorer
 from samewise.adapt.query_form import QueryForm
 from samewise.adapt.serving_adapter import ServingAdapter
 from samewise.exceptions import InvalidInputError
@@ -191,23 +193,35 @@ class _Tally:
 
     def __init__(self) -> None:
         self.n_events = 0
-        self._differing: dict[str, list[Any]] = {name: [] for name in MEASURES}
+        self._waiting: list[tuple[list[Reading], list[Array]]] = []
+        self._measured: dict[str, list[Any]] = {name: [] for name in MEASURES}
         self._leads: list[float] = []
 
-    def add(self, readings: list[Reading], scorers: list[Any]) -> None:
-        """Rank lists by both forms."""
+    def add(self, readings: list[Reading], scorers: list[Scorer]) -> None:
+        """Score lists by both forms; they are measured when there are enough."""
         self._leads += [reading.lead for reading in readings if not reading.tested]
         readings = [reading for reading in readings if reading.tested]
         if readings:
             lists = JudgedLists.of(readings)
-            a, b = (list_measures(lists, score) for score in scorers)
-            for name, found in self._differing.items():
-                found.append(np.stack([a[name], b[name]]))
+            scores = [score(lists, place) for score in scorers for place in PLACES]
+            self._waiting.append((readings, scores))
+            if sum(len(some) for some, _ in self._waiting) >= BLOCK:
+                self._measure()
+
+    def _measure(self) -> None:
+        lists = JudgedLists.of([each for readings, _ in self._waiting for each in readings])
+        scores = [np.concatenate(s) for s in zip(*(s for _, s in self._waiting), strict=True)]
+        a, b = list_measures(lists, *scores[:2]), list_measures(lists, *scores[2:])
+        for name, found in self._measured.items():
+            found.append(np.stack([a[name], b[name]]))
+        self._waiting = []
 
     def result(self, level: float) -> FeedbackComparison:
         """The tests of all that was counted."""
+        if self._waiting:
+            self._measure()
         values = {
-            name: np.concatenate(found, axis=1) for name, found in self._differing.items() if found
+            name: np.concatenate(found, axis=1) for name, found in self._measured.items() if found
         }
         n = max((found.shape[1] for found in values.values()), default=0) + len(self._leads)
         if self._leads:

@@ -99,13 +99,13 @@ def scorer(form: Any, name: str) -> Scorer:
     return scores
 
 
-def list_measures(lists: JudgedLists, score: Scorer) -> dict[str, Floats]:
-    """The measures of each list; its AUC is NaN where all pairs have the candidate.
+def list_measures(lists: JudgedLists, rest: Array, first: Array) -> dict[str, Floats]:
+    """The measures of each list, by the scores of its items for the two places.
 
-    The AUC is the share of pairs in the order of their grades, those of the candidate left out. The
-    first place is that of its own vector, and comes first in nDCG too.
+    The AUC is the share of pairs in the order of their grades, those of the candidate left out; it
+    is NaN where there are no others. The first place is that of its own scores, in nDCG too.
     """
-    rest, first = (lists.table(score(lists, place)) for place in ("rest", "first"))
+    rest, first = lists.table(rest), lists.table(first)
     grades = lists.grades
     judged = grades != 0
     low = np.where(judged, grades, np.iinfo(np.int64).max).min(axis=1, keepdims=True)
