@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from samewise._rollback import alone
 from samewise._typing import Array
 from samewise.adapt import feedback_events as fe
 from samewise.adapt.event_log import Heard
@@ -268,8 +269,9 @@ def _copies(forms: list[Any]) -> dict[int, Any]:
         )
     found = {}
     for key, adapter in adapters.items():
-        kept = [adapter.items, adapter._items().items]
-        found[key] = copy.deepcopy(adapter, {id(each): each for each in kept})
+        with alone(adapter):
+            kept = [adapter.items, adapter._items().items]
+            found[key] = copy.deepcopy(adapter, {id(each): each for each in kept})
     return found
 
 
