@@ -11,6 +11,7 @@ from samewise.adapt.feedback_events import (
 from samewise.adapt.live_adapter import LiveAdapter
 from samewise.adapt.query_form import QueryForm
 from samewise.adapt.shown_lists import Slots
+from samewise.adapt.warm_start import WarmStart
 
 __all__ = [
     "Click",
@@ -22,4 +23,5 @@ __all__ = [
     "Same",
     "Slots",
     "Thumb",
+    "WarmStart",
 ]
