@@ -23,8 +23,8 @@ from samewise.scores import SignTest, s_test
 
 KINDS = {Judged: "judged lists", RankedList: "ranked lists", Click: "clicks", Thumb: "thumbs"}
 FORMS = ("start", "served", "live")
-PORTION, MOST_PORTIONS = 50, 20
-"""Lists of a portion to begin with; when there are more than twenty, two become one."""
+PORTION, MOST_PORTIONS = 50, 10
+"""Lists of a portion to begin with; when there are more than ten, two become one."""
 MOST_PROBLEMS = 20
 """Lines that cannot be used and are described; the others are counted."""
 
@@ -58,7 +58,7 @@ class Replay(Storable):
         self._known = ""
         self._size = PORTION
         self._sums = np.zeros((MOST_PORTIONS, 8))
-        self._signs = np.zeros((2, 2, 2), dtype=np.int64)
+        self._signs = np.zeros((4, 2), dtype=np.int64)
 
     # Lines
 
@@ -156,7 +156,7 @@ class Replay(Storable):
 
     def _sign(self, form: int, measure: int, difference: float) -> None:
         if difference:
-            self._signs[form, measure, int(difference < 0)] += 1
+            self._signs[2 * form + measure, int(difference < 0)] += 1
 
     @property
     def portions(self) -> list[dict[str, Any]]:
@@ -174,7 +174,7 @@ class Replay(Storable):
 
     def test(self, form: str, measure: str) -> SignTest:
         """The s-test of "served" or "live" against the start, by "auc" or "first_liked"."""
-        better, worse = self._signs[("served", "live").index(form), int(measure != "auc")]
+        better, worse = self._signs[2 * FORMS[1:].index(form) + (measure != "auc")]
         wins: NDArray[np.bool_] = np.arange(better + worse) < better
         return s_test(wins, ~wins)
 
@@ -208,5 +208,5 @@ class Replay(Storable):
         replay.n_lines, replay.problems = saved.count("n_lines"), problems
         replay._known, replay._size = str(saved.value("prefix")), saved.count("size", least=PORTION)
         replay._sums = saved.array("sums", MOST_PORTIONS, 8, dtypes=["float64"])
-        replay._signs = saved.array("signs", 2, 2, 2, dtypes=["int64"])
+        replay._signs = saved.array("signs", 4, 2, dtypes=["int64"])
         return replay
