@@ -27,9 +27,9 @@ banking77: pairs of a training question and another one of the same intent, 3 se
 against stored training questions, P@1 / P@10 / mAP in percent, means. Seconds are those of learning
 on one thread, measured in the same run, without what PyTorch needs to be imported; for `warm_start`
 all of it, for the triplet loss without the search for its negatives. "live" is what `warm_start`
-learned; "served" is what its tests let through, the first place by the start where that was not
-shown to be worse. "Chosen" has the learning rate and epochs (of {n} settings) with the best mAP among
-held-out training questions. Made by `python -m experiments live --only warm`.
+learned; "served" is what its tests let through, with the first place by the start where first
+places were not shown to be better. "Chosen" has the learning rate and epochs, of {n} settings, with
+the best mAP among held-out training questions. Made by `python -m experiments live --only warm`.
 """
 
 

@@ -219,13 +219,12 @@ class LiveAdapter(ServingAdapter):
         >>> import numpy as np
         >>> from samewise import LiveAdapter
         >>> rng = np.random.RandomState(0)
-        >>> topics = rng.randint(8, size=600)
-        >>> items = 0.8 * rng.randn(8, 12)[topics] + rng.randn(600, 12)
-        >>> items[:, :4] *= 3
+        >>> items = rng.randn(600, 16)
         >>> items /= np.linalg.norm(items, axis=1, keepdims=True)
-        >>> same = [rng.choice(np.flatnonzero(topics == topic)) for topic in topics]
+        >>> questions = items.copy()
+        >>> questions[:, :4] += 0.5 * rng.randn(600, 4)
         >>> adapter = LiveAdapter(items=items, random_state=0).fit(items)
-        >>> adapter.warm_start(items, same).warm_start_.served
+        >>> adapter.warm_start(questions, range(600)).warm_start_.served
         ('rest', 'first')
         """
         with alone(self), unchanged_if_refused(self, self._random):

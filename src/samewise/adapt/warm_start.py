@@ -295,6 +295,7 @@ class _Ranks:
 
     def __init__(self, pairs: RelevantPairs, pool: Array) -> None:
         self.pairs, self._pool = pairs, pool
+        self._longest = np.sqrt(np.einsum("ij,ij->i", pool, pool).max())
         numbers: dict[bytes, list[int]] = {}
         for i, query in enumerate(pairs.queries):
             numbers.setdefault(query.tobytes(), []).append(i)
@@ -306,7 +307,7 @@ class _Ranks:
         best = np.full(len(E), -np.inf, dtype=np.float32)
         np.maximum.at(best, self.pairs.of, scores)
         # Rounding must not put an item above itself.
-        best += 1e-6 * np.abs(best)
+        best += 1e-6 * self._longest * np.linalg.norm(E, axis=1)
         ranks = np.empty(len(E), dtype=np.int64)
         for start in range(0, len(E), 250):
             part = slice(start, start + 250)
