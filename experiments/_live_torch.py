@@ -44,7 +44,7 @@ def mnr_adapter(
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     q, p = torch.from_numpy(Q), torch.from_numpy(P)
-    start = time.perf_counter()
+    start = time.process_time()
     W = torch.nn.Parameter(torch.eye(Q.shape[1]))
     optimizer = torch.optim.AdamW([W], lr=rate)
     steps = epochs * -(-len(Q) // batch)
@@ -64,7 +64,7 @@ def mnr_adapter(
             optimizer.step()
             optimizer.zero_grad()
             schedule.step()
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     M = W.detach().numpy().T.copy()
     return (lambda X: X @ M), seconds
 
@@ -82,7 +82,7 @@ def triplet_adapter(
     order = random.permutation(len(Q))
     held, rest = np.split(order, [int(HELD_OUT * len(Q))])
     parts = [torch.from_numpy(part[rest]) for part in (Q, items[relevant], items[chosen])]
-    start = time.perf_counter()
+    start = time.process_time()
     linear = torch.nn.Linear(Q.shape[1], Q.shape[1])
     with torch.no_grad():
         linear.weight.zero_()
@@ -112,7 +112,7 @@ def triplet_adapter(
             best, state = now, _copy(linear)
         elif since >= 5:
             break
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     W, b = state
     return (lambda X: X + X @ W.T + b), seconds
 

@@ -24,12 +24,13 @@ EPOCHS = (1, 4)
 TEXT = """# Warm start
 
 banking77: pairs of a training question and another one of the same intent, 3 seeds; test questions
-against stored training questions, P@1 / P@10 / mAP in percent, means. Seconds are those of learning
-on one thread, measured in the same run, without what PyTorch needs to be imported; for `warm_start`
-all of it, for the triplet loss without the search for its negatives. "live" is what `warm_start`
-learned; "served" is what its tests let through, with the first place by the start where first
-places were not shown to be better. "Chosen" has the learning rate and epochs, of {n} settings, with
-the best mAP among held-out training questions. Made by `python -m experiments live --only warm`.
+against stored training questions, P@1 / P@10 / mAP in percent, means. Seconds are those of the
+processor while learning, on one thread, in the same run, without what PyTorch needs to be imported;
+for `warm_start` all of it, for the triplet loss without the search for its negatives. "live" is
+what `warm_start` learned; "served" is what its tests let through, with the first place by the start
+where first places were not shown to be better. "Chosen" has the learning rate and epochs, of {n}
+settings, with the best mAP among held-out training questions. Made by `python -m experiments live
+--only warm`.
 """
 
 
@@ -49,9 +50,9 @@ def warm(corpus: Corpus, n: int, seed: int) -> list[dict[str, Any]]:
     """What warm_start gains from n pairs: live, and served."""
     queries, relevant = pairs_of(corpus.item_labels, n, seed)
     adapter = LiveAdapter(items=corpus.items, random_state=seed).fit(corpus.items)
-    start = time.perf_counter()
+    start = time.process_time()
     adapter.warm_start(corpus.items[queries], relevant)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     live = measures(adapter.live.embed_query(corpus.tests), None, corpus)
     found = {"warm_start, live": live, "warm_start, served": served_measures(adapter, corpus)}
     return [_row(name, n, seed, values, seconds) for name, values in found.items()]
