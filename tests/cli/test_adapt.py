@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from samewise import LiveAdapter, load
 from samewise.adapt import Click, RankedList, Thumb
-from samewise.adapt.replay import MOST_PROBLEMS, Replay
+from samewise.adapt.replay import MOST_PROBLEMS, LogReplay
 from samewise.cli.app import app
 from tests.adapt.conftest import World
 from torture.killing import ended, forked
@@ -337,7 +337,7 @@ def test_a_checkpoint_of_something_else_is_noticed(world, monkeypatch):
 
 def test_a_forged_checkpoint_is_refused(world):
     adapter = LiveAdapter(items=world.items, random_state=0).fit(world.items)
-    replay = Replay(adapter, {})
+    replay = LogReplay(adapter, {})
     replay.given = {"a": 1}
     replay.save("found.sw.checkpoint")
     arguments = (write(judged(world, 2)), *BASIC, "--out", "found.sw")

@@ -29,7 +29,7 @@ MOST_PROBLEMS = 20
 """Lines that cannot be used and are described; the others are counted."""
 
 
-class Replay(Storable):
+class LogReplay(Storable):
     """A replay, which can be kept in a file and gone on with.
 
     Parameters

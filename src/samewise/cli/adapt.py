@@ -11,7 +11,7 @@ import typer
 
 from samewise.adapt import LiveAdapter
 from samewise.adapt.event_lines import EventReader
-from samewise.adapt.replay import FORMS, MOST_PROBLEMS, Replay
+from samewise.adapt.replay import FORMS, MOST_PROBLEMS, LogReplay
 from samewise.cli.console import Answer, number, percent, printable, say, show_table, working
 from samewise.cli.exports import check_output
 from samewise.cli.options import Seed, command, read_saved
@@ -121,13 +121,13 @@ def adapt(
         replay = _resumed(run, given)
         if replay is None:
             adapter = LiveAdapter(**parameters, items=vectors.X, random_state=seed)
-            replay = Replay(adapter.fit(vectors.X), given)
+            replay = LogReplay(adapter.fit(vectors.X), given)
         _replay(run, replay, show)
     content = _summary(run, replay)
     return Answer(content, lambda: _show(content))
 
 
-def _resumed(run: Run, given: dict[str, str]) -> Replay | None:
+def _resumed(run: Run, given: dict[str, str]) -> LogReplay | None:
     """The replay that a killed run has kept."""
     path = run.checkpoint
     if path is None or not path.exists():
@@ -139,7 +139,7 @@ def _resumed(run: Run, given: dict[str, str]) -> Replay | None:
             f"{path}, the checkpoint of a run that was stopped, cannot be used. Delete it to begin "
             "anew."
         ) from error
-    if not isinstance(kept, Replay):
+    if not isinstance(kept, LogReplay):
         raise InvalidInputError(f"{path} is no checkpoint of a replay; move it away.")
     differing = [f"--{name}" for name in given if given[name] != kept.given.get(name)]
     if differing:
@@ -151,7 +151,7 @@ def _resumed(run: Run, given: dict[str, str]) -> Replay | None:
     return kept
 
 
-def _replay(run: Run, replay: Replay, show: Any) -> None:
+def _replay(run: Run, replay: LogReplay, show: Any) -> None:
     name = "standard input" if run.events == "-" else run.events
     done, n_told = replay.n_lines, len(replay.problems)
     for sentence in replay.problems:
@@ -197,7 +197,7 @@ def _replay(run: Run, replay: Replay, show: Any) -> None:
             run.checkpoint.unlink()
 
 
-def _check_prefix(run: Run, replay: Replay) -> None:
+def _check_prefix(run: Run, replay: LogReplay) -> None:
     try:
         replay.check_prefix()
     except InvalidInputError as error:
@@ -210,7 +210,7 @@ def _tell(sentence: str) -> None:
     typer.echo(printable(f"skipped: {sentence}"), err=True)
 
 
-def _summary(run: Run, replay: Replay) -> dict[str, Any]:
+def _summary(run: Run, replay: LogReplay) -> dict[str, Any]:
     adapter = replay.adapter
     content: dict[str, Any] = {
         "events": adapter.n_events_,
