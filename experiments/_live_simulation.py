@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,9 +73,13 @@ def stream(
     *,
     guard: float | None,
     at: tuple[int, ...] = (),
+    record: Callable[[dict[str, Any]], Any] | None = None,
     **parameters: Any,
 ) -> tuple[LiveAdapter, Course]:
-    """Let users judge n lists; measure the forms after the numbers of lists in `at`."""
+    """Let users judge n lists; measure the forms after the numbers of lists in `at`.
+
+    `record` is called with each event, as a line of the log that `samewise adapt` reads.
+    """
     adapter = LiveAdapter(
         guard=guard, items=corpus.items, log=False, random_state=seed, **parameters
     ).fit(corpus.items)
@@ -89,7 +95,10 @@ def stream(
             if users.kind == "drift" and t >= users.since and mine in turned:
                 _new_preferences(adapter, corpus, q, shown, course)
             candidate = None if guard is None else SHOWN - EXPLORED - 1
-            adapter.feedback(corpus.items[q], shown, y, candidate=candidate)
+            adapter.feedback(corpus.items[q], shown, y, candidate=candidate, event=t)
+            if record is not None:
+                entry = {"event": t, "query": int(q), "shown": shown.tolist(), "y": y.tolist()}
+                record(entry | ({} if candidate is None else {"candidate": candidate}))
             t += 1
             if t in at:
                 course.live[t] = measures(adapter.live.embed_query(corpus.tests), None, corpus)
@@ -98,6 +107,18 @@ def stream(
     if guard is not None:
         course.changes = list(adapter.guard_.history)
     return adapter, course
+
+
+def write_log(
+    path: Path, corpus: Corpus, users: Users, n: int, seed: int, *, guard: float | None = 0.05
+) -> LiveAdapter:
+    """Write the events of a stream as JSON lines, queries and items by their rows; the adapter."""
+    with path.open("w", encoding="utf-8") as file:
+
+        def record(entry: dict[str, Any]) -> None:
+            file.write(json.dumps(entry) + "\n")
+
+        return stream(corpus, users, n, seed, guard=guard, record=record)[0]
 
 
 def _blocks(n_items: int, n: int, random: np.random.RandomState) -> Iterator[Indices]:

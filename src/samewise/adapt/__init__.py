@@ -18,6 +18,7 @@ from samewise.adapt.live_adapter import LiveAdapter
 from samewise.adapt.query_form import QueryForm
 from samewise.adapt.query_map import QueryMap
 from samewise.adapt.shown_lists import Slots
+from samewise.adapt.warm_start import WarmStart
 
 __all__ = [
     "Click",
@@ -33,5 +34,6 @@ __all__ = [
     "Same",
     "Slots",
     "Thumb",
+    "WarmStart",
     "evaluate_feedback",
 ]

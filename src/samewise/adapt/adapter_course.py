@@ -158,6 +158,12 @@ class AdapterCourse:
                 number = self.freeze() if due == "promote" else 0
                 self.serve((place,), number, due)
 
+    def begin(self, D: Array, places: tuple[str, ...]) -> None:
+        """Begin at D, before any event, and serve it for some places as version 1."""
+        self.linear.begin(D)
+        if places and self.guard is not None:
+            self.serve(places, self.freeze(), "warm start")
+
     def freeze(self) -> int:
         """Make a version of the live form; its number. Two at the same event are one."""
         newest = self.versions.get(self.n_versions)

@@ -67,6 +67,10 @@ class LinearPart:
         newest = min(NEWEST / (window + 3.0), 1.0)
         return self.margin, weight, RELAX, self._decay, newest
 
+    def begin(self, D: Array) -> None:
+        """Begin at D, before any list."""
+        self._A[:] = D
+
     def mean(self) -> Array:
         """D̄."""
         return matrix_of(self.compiled)
