@@ -50,6 +50,13 @@ class EventMemory:
         self._events: Any = vectors, np.zeros(room, dtype=np.int64), np.zeros(room)
         self._sketches: Any = no_sketches(room)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy: the three views of sketches are to share their memory again."""
+        self.__dict__.update(state)
+        codes = self._sketches[0]
+        self._sketches = no_sketches(len(codes))
+        self._sketches[0][:] = codes
+
     @property
     def compiled(self) -> Any:
         """What compiled code takes."""
