@@ -83,6 +83,20 @@ def test_a_foreign_or_newer_database_is_refused(tmp_path):
 # Segments
 
 
+@pytest.fixture
+def open_segments(tmp_path):
+    """Segments of the folder, which are closed in the end."""
+    opened = []
+
+    def make(*more, **options):
+        opened.append(VectorSegments(tmp_path, *more, **options))
+        return opened[-1]
+
+    yield make
+    for segments in opened:
+        segments.close()
+
+
 def committed(segments, rows):
     blocks = segments.append(rows)
     segments.sync()
@@ -90,14 +104,14 @@ def committed(segments, rows):
     return blocks
 
 
-def test_rows_come_back_from_several_segments(tmp_path):
+def test_rows_come_back_from_several_segments(tmp_path, open_segments):
     rows = np.random.RandomState(0).randn(25, 4).astype(np.float32)
-    segments = VectorSegments(tmp_path, 4, segment_bytes=10 * 16)
+    segments = open_segments(4, segment_bytes=10 * 16)
     blocks = committed(segments, rows[:7]) + committed(segments, rows[7:])
     assert [(b.first, b.count) for b in blocks] == [(0, 7), (7, 3), (10, 10), (20, 5)]
     np.testing.assert_array_equal(segments.maps().rows([24, 0, 9, 10]), rows[[24, 0, 9, 10]])
     segments.close()
-    again = VectorSegments(tmp_path, 4, blocks, segment_bytes=10 * 16)
+    again = open_segments(4, blocks, segment_bytes=10 * 16)
     np.testing.assert_array_equal(again.maps().rows(range(25)), rows)
     assert again.damaged(blocks) == []
     with pytest.raises(InvalidInputError, match="no vector 25"):
@@ -105,36 +119,36 @@ def test_rows_come_back_from_several_segments(tmp_path):
 
 
 @pytest.mark.parametrize("torn", [1, 15, 16, 500])
-def test_a_torn_tail_is_cut(tmp_path, torn):
+def test_a_torn_tail_is_cut(tmp_path, torn, open_segments):
     rows = np.ones((5, 4), dtype=np.float32)
-    segments = VectorSegments(tmp_path, 4)
+    segments = open_segments(4)
     blocks = committed(segments, rows)
     segments.close()
     with segments.path(0).open("ab") as file:
         file.write(b"x" * torn)
     (tmp_path / "vectors-000001.f32").write_bytes(b"never committed")
-    again = VectorSegments(tmp_path, 4, blocks)
+    again = open_segments(4, blocks)
     assert segments.path(0).stat().st_size == 5 * 16
     assert not (tmp_path / "vectors-000001.f32").exists()
     assert again.damaged(blocks) == []
 
 
-def test_damage_is_found_and_loss_refused(tmp_path):
-    segments = VectorSegments(tmp_path, 4)
+def test_damage_is_found_and_loss_refused(tmp_path, open_segments):
+    segments = open_segments(4)
     blocks = committed(segments, np.ones((5, 4), dtype=np.float32))
     blocks += committed(segments, np.ones((3, 4), dtype=np.float32))
     segments.close()
     data = bytearray(segments.path(0).read_bytes())
     data[6 * 16 + 3] ^= 1
     segments.path(0).write_bytes(data)
-    assert VectorSegments(tmp_path, 4, blocks).damaged(blocks) == [5]
+    assert open_segments(4, blocks).damaged(blocks) == [5]
     segments.path(0).write_bytes(data[:100])
     with pytest.raises(FileFormatError, match="shorter than what was committed"):
-        VectorSegments(tmp_path, 4, blocks)
+        open_segments(4, blocks)
 
 
-def test_rows_that_were_taken_back_are_written_over(tmp_path):
-    segments = VectorSegments(tmp_path, 4, segment_bytes=4 * 16)
+def test_rows_that_were_taken_back_are_written_over(tmp_path, open_segments):
+    segments = open_segments(4, segment_bytes=4 * 16)
     blocks = committed(segments, np.ones((3, 4), dtype=np.float32))
     segments.append(np.full((20, 4), 7, dtype=np.float32))
     segments.take_back(3)
@@ -143,7 +157,7 @@ def test_rows_that_were_taken_back_are_written_over(tmp_path):
     assert maps.n_rows == 5
     np.testing.assert_array_equal(maps.rows(range(5))[:, 0], [1, 1, 1, 2, 2])
     segments.close()
-    again = VectorSegments(tmp_path, 4, blocks, segment_bytes=4 * 16)
+    again = open_segments(4, blocks, segment_bytes=4 * 16)
     np.testing.assert_array_equal(again.maps().rows(range(5))[:, 0], [1, 1, 1, 2, 2])
 
 
@@ -224,10 +238,10 @@ def reference(maps, alive, q, k):
     return [row for _, row in sorted(scores)[:k]]
 
 
-def test_search_is_exact_across_segments_and_deletions(tmp_path):
+def test_search_is_exact_across_segments_and_deletions(tmp_path, open_segments):
     random = np.random.RandomState(0)
     rows = random.randn(300, 8).astype(np.float32)
-    segments = VectorSegments(tmp_path, 8, segment_bytes=64 * 32)
+    segments = open_segments(8, segment_bytes=64 * 32)
     committed(segments, rows)
     alive = random.rand(300) < 0.8
     snapshot = ItemSnapshot(segments.maps(), alive, int(alive.sum()))
@@ -242,9 +256,9 @@ def test_search_is_exact_across_segments_and_deletions(tmp_path):
         assert odd.tolist() == reference(rows, wanted, q.astype(np.float64), k)
 
 
-def test_queries_that_wait_share_a_product(tmp_path):
+def test_queries_that_wait_share_a_product(tmp_path, open_segments):
     rows = np.random.RandomState(0).randn(50, 8).astype(np.float32)
-    segments = VectorSegments(tmp_path, 8)
+    segments = open_segments(8)
     committed(segments, rows)
     snapshot = ItemSnapshot(segments.maps(), np.ones(50, dtype=bool), 50)
     batches = ProductBatches()
