@@ -73,12 +73,16 @@ def test_search_teach_and_look(books, world):
     live = {"vector": q, "k": 6, "which": "live", "min_seq": done["seq"]}
     moved = books.post("/collections/c/search", json=live).json()
     assert [r["id"] for r in moved["results"]] != ids
-    asked = {"impression": found["impression"], "item": ids[4]}
-    why = books.get("/collections/c/explain", params=asked).json()
-    start, live = why["scores"]["start"], why["scores"]["live"]
-    assert live["score"] > start["score"] == why["scores"]["served"]["score"]
-    assert live["score"] == pytest.approx(start["score"] + live["linear"] + live["remembered"])
-    assert why["nearest_lists"][0]["pull"] > 0
+    gaps = []
+    for item in (ids[4], ids[0]):
+        asked = {"impression": found["impression"], "item": item}
+        why = books.get("/collections/c/explain", params=asked).json()
+        start, live = why["scores"]["start"], why["scores"]["live"]
+        assert start["score"] == why["scores"]["served"]["score"]
+        assert live["score"] == pytest.approx(start["score"] + live["linear"] + live["remembered"])
+        gaps.append([live["score"] - start["score"], why["nearest_lists"][0]["pull"]])
+    # What was liked has risen against what was disliked, and its list pulls toward it.
+    assert (np.array(gaps[0]) > gaps[1]).all()
     assert books.get("/collections/c/versions").json()["versions"] == []
     assert books.post("/collections/c/promote", json={}).json()["version"] == 1
     guard = books.get("/collections/c/guard").json()
@@ -104,9 +108,11 @@ def test_filters(books, world):
     asked = {"vector": world.items[3].tolist(), "k": 300, "filters": {"n": {"gte": 390}}}
     found = books.post("/collections/c/search", json=asked).json()["results"]
     assert {result["payload"]["n"] for result in found} == set(range(390, 400))
-    assert books.post(
-        "/collections/c/search", json={**asked, "filters": {"n": {"like": 3}}}
-    ).json()["error"].startswith("The filter on 'n' must be")
+    assert (
+        books.post("/collections/c/search", json={**asked, "filters": {"n": {"like": 3}}})
+        .json()["error"]
+        .startswith("The filter on 'n' must be")
+    )
 
 
 def test_health_metrics_and_openapi(books, world):
@@ -170,7 +176,7 @@ BAD = {
         "explored must be",
     ),
     "an unknown kind": ("feedback", {"events": [{"type": "smile"}]}, 422, "events.0.type"),
-    "no events": ("feedback", {"events": []}, 422, "body.events"),
+    "no events": ("feedback", {"events": []}, 422, "events"),
     "a weight beyond the limit": (
         "feedback",
         {"events": [{"type": "click", "weight": 11, "impression": "x"}]},
@@ -192,9 +198,7 @@ def test_bad_requests(books, case):
     verb, body, status, message = BAD[case]
     answer = books.post(f"/collections/c/{verb}", json=body)
     assert answer.status_code == status
-    assert message in places(answer).replace("events.0", "body.events.0", 0) or message in places(
-        answer
-    ).removeprefix("The request does not fit."), places(answer)
+    assert message in places(answer)
 
 
 def test_bad_bodies(books):

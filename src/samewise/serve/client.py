@@ -80,9 +80,9 @@ class Client:
         self.url, self.collection, self._retries = url, collection, retries
         self._errors = httpx.TransportError
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        base = f"{url.rstrip('/')}/collections/{quote(collection, safe='')}"
+        self._base = f"{url.rstrip('/')}/collections/{quote(collection, safe='')}"
         # Loopback is not to go through a proxy of the environment.
-        self._http = httpx.Client(base_url=base, headers=headers, timeout=timeout, trust_env=False)
+        self._http = httpx.Client(headers=headers, timeout=timeout, trust_env=False)
 
     def __repr__(self) -> str:
         return f"Client({self.url!r}, {self.collection!r})"
@@ -341,8 +341,8 @@ class Client:
             A record, with its "kind".
         """
         params: dict[str, Any] = {"after": after, "follow": str(follow).lower()}
-        timeout = None if follow else self._http.timeout
-        with self._http.stream("GET", "/events", params=params, timeout=timeout) as answer:
+        url, timeout = f"{self._base}/events", None if follow else self._http.timeout
+        with self._http.stream("GET", url, params=params, timeout=timeout) as answer:
             if answer.status_code != 200:
                 answer.read()
                 raise _refusal(answer)
@@ -403,13 +403,13 @@ class Client:
             last = trial == self._retries
             pause = 0.1 * 2**trial
             try:
-                answer = self._http.request(method, path, **more)
+                answer = self._http.request(method, self._base + path, **more)
             except self._errors as error:
                 if last or once:
                     message = f"{self.url} gave no answer: {type(error).__name__} {error}"
                     raise ServiceError(f"{message.rstrip('.')}.") from error
             else:
-                if answer.status_code < 400:
+                if answer.status_code == 200:
                     return answer
                 if answer.status_code not in _AGAIN or last or once:
                     raise _refusal(answer)
