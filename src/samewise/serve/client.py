@@ -416,7 +416,7 @@ class Client:
                 asked = answer.headers.get("Retry-After", "")
                 pause = min(float(asked), 30.0) if asked.isdigit() else pause
             time.sleep(pause)
-        raise AssertionError("the last trial returns or raises")
+        raise AssertionError("The last trial returns or raises.")
 
 
 def _refusal(answer: Any) -> ServiceError:

@@ -218,7 +218,7 @@ def _thumb(
 
 
 def _no_contrast(query: Array, up: bool) -> Any:
-    raise AssertionError("a thumb of the log has its contrast")
+    raise AssertionError("A thumb of the log has its contrast.")
 
 
 def contrast_rows(ranked: Sequence[int], up: bool, seed: int) -> list[int]:

@@ -50,7 +50,8 @@ class Learning:
         self._every = snapshot_every
         self.turns = Turns()
         self._replay = replayed(events, files, vectors, events.last())
-        self._saved_at = self._replay.n_learned
+        # Lessons since the newest snapshot, also those that were replayed just now.
+        self._saved_at = 0
         self._awaited: dict[int, Future[Any]] = {}
         self._changed = threading.Condition()
         self._committed = self._replay.seq
