@@ -18,7 +18,7 @@ import uvicorn
 from samewise.serve.collection import Collection
 from samewise.serve.collection_stores import NewItem, Settings
 from samewise.serve.http_app import make_app
-from samewise.serve.http_guarding import Limits, Tokens
+from samewise.serve.http_guarding import RequestLimits, Tokens
 from samewise.serve.service import Service
 from tests.adapt.conftest import World
 
@@ -99,7 +99,7 @@ def serve(tmp_path):
 
         def start(tokens=(), limits=None, encode=None, folder=None):
             service = Service(folder or tmp_path / "data", encode)
-            app = make_app(service, Tokens(tokens), limits or Limits())
+            app = make_app(service, Tokens(tokens), limits or RequestLimits())
             url = stack.enter_context(running(app))
             http = stack.enter_context(httpx.Client(base_url=url, trust_env=False, timeout=60))
             return url, http

@@ -12,7 +12,14 @@ from typer.testing import CliRunner
 from samewise.cli.app import app
 from samewise.exceptions import InvalidInputError
 from samewise.serve.audit_log import AuditLog
-from samewise.serve.http_guarding import Limits, Rates, Tokens, TooOftenError, host_of, is_loopback
+from samewise.serve.http_guarding import (
+    Rates,
+    RequestLimits,
+    Tokens,
+    TooOftenError,
+    host_of,
+    is_loopback,
+)
 from tests.serve.conftest import said
 
 READ, FEEDBACK, ADMIN = (f"{scope}-secret-of-some-length" for scope in ("r", "f", "a"))
@@ -157,7 +164,7 @@ def test_a_page_of_another_site_cannot_send_requests(books):
     assert books.post("/collections/c/reset", headers={"Origin": own}).status_code == 200
 
 
-SMALL = Limits(body=20_000, items=5, events=3, k=4, width=16, payload=50, weight=2, rate=4)
+SMALL = RequestLimits(body=20_000, items=5, events=3, k=4, width=16, payload=50, weight=2, rate=4)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ class BusyError(SamewiseError):
 
 
 @dataclass(eq=False)
-class _Job:
+class _Waiting:
     work: Callable[[], Any]
     future: Future[Any] = field(default_factory=Future)
 
@@ -48,7 +48,7 @@ class GroupCommit:
         after: Callable[[], None],
     ) -> None:
         self._transaction, self._part, self._after = transaction, part, after
-        self._jobs: queue.Queue[_Job | None] = queue.Queue(MOST_WAITING)
+        self._jobs: queue.Queue[_Waiting | None] = queue.Queue(MOST_WAITING)
         self._closing = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="samewise-writer", daemon=True)
@@ -56,7 +56,7 @@ class GroupCommit:
 
     def submit(self, work: Callable[[], Any]) -> Future[Any]:
         """Run a job in the next transaction; its result is there after the commit."""
-        job = _Job(work)
+        job = _Waiting(work)
         with self._closing:
             if self._closed:
                 raise BusyError("The collection is being closed; try again later.")
@@ -80,7 +80,7 @@ class GroupCommit:
 
     def _run(self) -> None:
         for jobs in self._groups():
-            answers: list[tuple[_Job, Any, BaseException | None]] = []
+            answers: list[tuple[_Waiting, Any, BaseException | None]] = []
             try:
                 with self._transaction():
                     for job in jobs:
@@ -95,14 +95,14 @@ class GroupCommit:
                 else:
                     job.future.set_exception(refused)
 
-    def _answer(self, job: _Job) -> tuple[Any, BaseException | None]:
+    def _answer(self, job: _Waiting) -> tuple[Any, BaseException | None]:
         try:
             with self._part():
                 return job.work(), None
         except Exception as error:
             return None, error
 
-    def _groups(self) -> Iterator[list[_Job]]:
+    def _groups(self) -> Iterator[list[_Waiting]]:
         while (first := self._jobs.get()) is not None:
             jobs, ends = [first], False
             while len(jobs) < MOST_TOGETHER:

@@ -22,7 +22,7 @@ from samewise.serve.group_commit import BusyError
 from samewise.serve.http_bodies import WrongTypeError
 from samewise.serve.http_context import Context, ForbiddenError, Here, Reader
 from samewise.serve.http_guarding import (
-    Limits,
+    RequestLimits,
     Tokens,
     TooMuchError,
     TooOftenError,
@@ -48,7 +48,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 
 
 def make_app(
-    service: Service, tokens: Tokens | None = None, limits: Limits | None = None
+    service: Service, tokens: Tokens | None = None, limits: RequestLimits | None = None
 ) -> FastAPI:
     """The application of a service; when it ends, the service is closed.
 
@@ -57,10 +57,10 @@ def make_app(
     service : Service
     tokens : Tokens, default=None
         Without any, only requests to a loopback name are answered, and these may do everything.
-    limits : Limits, default=None
+    limits : RequestLimits, default=None
     """
     audit = AuditLog(service.folder / "audit.jsonl")
-    context = Context(service, tokens or Tokens(), limits or Limits(), audit)
+    context = Context(service, tokens or Tokens(), limits or RequestLimits(), audit)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -14,7 +14,7 @@ from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.serve.collection_stores import NewItem
 from samewise.serve.http_context import NDJSON, NPY
-from samewise.serve.http_guarding import Limits, TooMuchError
+from samewise.serve.http_guarding import RequestLimits, TooMuchError
 from samewise.serve.http_models import FeedbackBody, FeedbackEvent, ItemBody, ItemsBody
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -42,7 +42,7 @@ def _lines(model: type[Model], body: bytes) -> list[Model]:
     return lines
 
 
-def read_feedback(body: bytes, kind: str, limits: Limits) -> list[FeedbackEvent]:
+def read_feedback(body: bytes, kind: str, limits: RequestLimits) -> list[FeedbackEvent]:
     """Events of a body."""
     if kind == NDJSON:
         events = _lines(FeedbackEvent, body)
@@ -59,7 +59,7 @@ def read_feedback(body: bytes, kind: str, limits: Limits) -> list[FeedbackEvent]
 
 
 def read_items(
-    body: bytes, kind: str, limits: Limits, prefix: str, first: int
+    body: bytes, kind: str, limits: RequestLimits, prefix: str, first: int
 ) -> tuple[list[NewItem], Array | None]:
     """Items of a body, and their vectors, if they have any."""
     if kind == NPY:
@@ -80,7 +80,7 @@ def read_items(
     return new, _vectors([item.vector for item in items], limits)
 
 
-def _vectors(given: list[list[float] | None], limits: Limits) -> Array | None:
+def _vectors(given: list[list[float] | None], limits: RequestLimits) -> Array | None:
     if all(vector is None for vector in given):
         return None
     widths = {0 if vector is None else len(vector) for vector in given}
@@ -90,12 +90,12 @@ def _vectors(given: list[list[float] | None], limits: Limits) -> Array | None:
     return np.array(given, dtype=np.float32)
 
 
-def _check_width(width: int, limits: Limits) -> None:
+def _check_width(width: int, limits: RequestLimits) -> None:
     if width > limits.width:
         raise TooMuchError(f"Vectors have at most {limits.width} numbers. Got {width}.")
 
 
-def _array(body: bytes, limits: Limits) -> Array:
+def _array(body: bytes, limits: RequestLimits) -> Array:
     """The matrix of an .npy file. Its header is a literal; nothing in it is executed."""
     file = io.BytesIO(body)
     try:

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from samewise.serve.audit_log import AuditLog
 from samewise.serve.collection import Collection
-from samewise.serve.http_guarding import Caller, Limits, Rates, Tokens
+from samewise.serve.http_guarding import Caller, Rates, RequestLimits, Tokens
 from samewise.serve.metrics_text import Metrics
 from samewise.serve.service import Service
 
@@ -24,13 +24,13 @@ class Context:
     ----------
     service : Service
     tokens : Tokens
-    limits : Limits
+    limits : RequestLimits
     audit : AuditLog
     """
 
     service: Service
     tokens: Tokens
-    limits: Limits
+    limits: RequestLimits
     audit: AuditLog
     metrics: Metrics = field(default_factory=Metrics)
 

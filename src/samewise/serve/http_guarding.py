@@ -20,7 +20,7 @@ SHORTEST = 16
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """How much a request may bring.
 
     Attributes

@@ -148,9 +148,10 @@ class Learning:
         self._files.drop_unsound(self._events.last(), self._events.all_of("forget"))
         replay = replayed(self._events, self._files, self._vectors, record.seq)
         replay.seq = record.seq
+        if replay.adapter is not None:
+            self._files.write_snapshot(replay.seq, replay.adapter)
         with self.turns.learning():
-            self._replay, self._saved_at = replay, 0
-        self._snapshot()
+            self._replay, self._saved_at = replay, replay.n_learned
 
     def _snapshot(self) -> None:
         if self._replay.adapter is not None:

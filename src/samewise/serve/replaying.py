@@ -35,7 +35,7 @@ def as_event(record: Record) -> Event:
     return Thumb(query, body["rows"][0], body["up"], body["rows"][1:])
 
 
-class Replay:
+class LogReplay:
     """An adapter on its way through the log.
 
     Parameters
@@ -73,7 +73,13 @@ class Replay:
         What is refused, such as a promotion of a version that is not kept, changes nothing, and is
         refused again in every replay.
         """
-        self.seq = record.seq
+        try:
+            return self._step(record)
+        finally:
+            # Last: whoever waits for this number finds the model that follows from it.
+            self.seq = record.seq
+
+    def _step(self, record: Record) -> Any:
         if record.kind == "start":
             self._take(self._files.read_named(record.body["model"], LiveAdapter))
             return None
@@ -95,13 +101,13 @@ class Replay:
 
 def replayed(
     events: EventStore, files: ModelFiles, vectors: Vectors, until: int, snapshots: bool = True
-) -> Replay:
+) -> LogReplay:
     """The model after a record: from the newest good snapshot or start, and what came since."""
     seq, adapter = files.newest(until, events.all_of("forget")) if snapshots else (0, None)
     start = events.newest("start", until)
     if start is not None and start.seq > seq:
         seq, adapter = start.seq - 1, None
-    replay = Replay(files, vectors, seq, adapter)
+    replay = LogReplay(files, vectors, seq, adapter)
     while replay.seq < until:
         records = [record for record in events.read(replay.seq) if record.seq <= until]
         if not records:
