@@ -64,7 +64,7 @@ test-oldest: $(INSTALLED)
 	$(BIN)/python -m tools.oldest > build/oldest/constraints.txt
 	$(PYTHON) -m venv build/oldest/venv
 	build/oldest/venv/$(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint build/oldest/constraints.txt --editable '.[cli,plots,text]' pytest
+	  --constraint build/oldest/constraints.txt --editable '.[cli,plots,serve,text]' pytest
 	build/oldest/venv/$(SCRIPTS)/python -m pytest -W ignore::DeprecationWarning $(OLDEST)
 
 # How large the house is, with the goals; make house LIST=--list shows what was counted.

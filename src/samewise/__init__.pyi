@@ -71,6 +71,7 @@ from samewise.report import ReportOptions as ReportOptions
 from samewise.report import write_report as write_report
 from samewise.search import Index as Index
 from samewise.search import margins as margins
+from samewise.serve import Client as Client
 from samewise.supervision import Judgements as Judgements
 from samewise.supervision import Pairs as Pairs
 from samewise.supervision import Triplets as Triplets
@@ -80,6 +81,7 @@ __version__: str
 __all__ = [
     "BatchTopicFilter",
     "Bilinear",
+    "Client",
     "Cosine",
     "Covariance",
     "DiagonalAROMA",

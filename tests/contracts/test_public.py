@@ -38,6 +38,7 @@ PUBLIC = [
     "SRBS",
     "BatchTopicFilter",
     "Bilinear",
+    "Client",
     "Cosine",
     "Covariance",
     "DiagonalAROMA",
@@ -105,6 +106,7 @@ LAYERS = [
     "report",
     "scores",
     "search",
+    "serve",
     "supervision",
 ]
 
@@ -152,7 +154,18 @@ def test_names_are_sorted_and_importable(module):
 
 
 def test_a_bare_import_loads_nothing_heavy():
-    heavy = ("matplotlib", "dask", "pandas", "typer", "rich", "sklearn", "scipy", "numba")
+    heavy = (
+        "matplotlib",
+        "dask",
+        "pandas",
+        "typer",
+        "rich",
+        "sklearn",
+        "scipy",
+        "numba",
+        "fastapi",
+        "httpx",
+    )
     code = f"import sys, samewise; print([m for m in {heavy} if m in sys.modules])"
     assert _fresh(code) == "[]"
 
@@ -165,7 +178,9 @@ def test_learning_loads_nothing_of_an_extra():
         "samewise.KNNClassifier(learner, n_neighbors=1).fit(np.eye(8), [0, 1] * 4)\n"
         "samewise.Verifier, samewise.datasets, samewise.scores, samewise.load, samewise.adapt\n"
         # Not rich: scikit-learn takes it by itself where it is installed.
-        "extras = ('matplotlib', 'dask', 'typer', 'snowballstemmer', 'onnx', 'safetensors')\n"
+        "extras = ('matplotlib', 'dask', 'typer', 'snowballstemmer', 'onnx', 'safetensors', "
+        "'fastapi', 'httpx')
+"
         "print([m for m in extras if m in sys.modules])"
     )
     assert _fresh(code) == "[]"

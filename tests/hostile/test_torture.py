@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("typer")
+pytest.importorskip("fastapi")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kill -9 is of POSIX systems")

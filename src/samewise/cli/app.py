@@ -27,6 +27,7 @@ _COMMANDS = {
     "filter": "Route documents to the topics they are relevant to, one JSON line for each "
     "decision.",
     "adapt": "Replay a log of feedback through a live adapter, and say what it would have gained.",
+    "serve": "Serve search that learns from its users, over HTTP; nothing acknowledged is lost.",
     "report": "Write one HTML file about a model: what it gains, pictures, and hard cases.",
 }
 """What each command does: a function of that name, in a module of that name."""

@@ -1,0 +1,104 @@
+"""samewise serve: search over HTTP that learns from its users."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from samewise.cli.console import Answer, say
+from samewise.cli.options import command
+from samewise.exceptions import InvalidInputError
+
+
+@command(interrupted="ended")
+def serve(
+    folder: Annotated[Path, typer.Argument(help="Where everything is kept.", metavar="DATA_DIR")],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but loopback needs --token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8350,
+    token: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="SCOPE:TOKEN with the scope read, feedback or admin; several may be given.",
+            envvar="SAMEWISE_TOKEN",
+        ),
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="MODULE:FUNCTION that makes vectors of a list of texts."),
+    ] = None,
+    snapshot_every: Annotated[
+        int, typer.Option(min=1, help="Events between two snapshots of a model.")
+    ] = 5000,
+    check: Annotated[bool, typer.Option("--check", help="Verify DATA_DIR and end.")] = False,
+) -> Answer | None:
+    """Serve search that learns from its users, over HTTP; nothing acknowledged is lost.
+
+    Example: samewise serve data
+    """
+    if check:
+        return _checked(folder)
+    try:
+        import uvicorn
+
+        from samewise.serve.http_app import make_app
+        from samewise.serve.http_guarding import Tokens, is_loopback
+    except ModuleNotFoundError as error:
+        needed = "samewise serve needs pip install 'samewise[serve]'."
+        raise ImportError(needed) from error
+    from samewise.serve.service import Service
+
+    tokens = Tokens(token or ())
+    if not tokens and not is_loopback(host):
+        raise InvalidInputError(
+            f"{host} can be reached by others: give --token, or listen on 127.0.0.1."
+        )
+    service = Service(folder, None if encoder is None else _function(encoder), snapshot_every)
+    say(f"samewise serves {folder} at http://{host}:{port}")
+    sys.stdout.flush()
+    uvicorn.run(
+        make_app(service, tokens),
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=3,
+    )
+    return None
+
+
+def _function(name: str) -> Any:
+    """The function that MODULE:FUNCTION names; modules of the current folder are found."""
+    module, colon, function = name.partition(":")
+    if not colon or not module or not function:
+        raise InvalidInputError(f"--encoder must be MODULE:FUNCTION. Got {name!r}.")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise InvalidInputError(f"--encoder {name!r} was not found: {error}.") from error
+    if not callable(found):
+        raise InvalidInputError(f"--encoder {name!r} is not a function.")
+    return found
+
+
+def _checked(folder: Path) -> Answer:
+    from samewise.serve.checking import check_folder
+
+    counts, problems = check_folder(folder)
+    if problems:
+        raise InvalidInputError(" ".join(problems))
+
+    def show() -> None:
+        for name, each in counts.items():
+            parts = ", ".join(f"{n} {what}" for what, n in each.items())
+            say(f"{name}: {parts}: all right")
+        if not counts:
+            say(f"{folder} has no collections")
+
+    return Answer({"collections": counts}, show)

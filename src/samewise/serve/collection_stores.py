@@ -1,0 +1,239 @@
+"""What a collection keeps on the disk, and the one thread that writes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from samewise._typing import Array
+from samewise.exceptions import InvalidInputError
+from samewise.serve.database import Database
+from samewise.serve.event_store import SQLiteEvents
+from samewise.serve.group_commit import GroupCommit
+from samewise.serve.impressions import Impressions
+from samewise.serve.item_search import ItemSnapshot
+from samewise.serve.item_table import ItemTable
+from samewise.serve.model_files import ModelFiles
+from samewise.serve.vector_segments import SEGMENT_BYTES, Maps, VectorSegments
+
+IMPRESSIONS_KEPT = 100_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a collection works; fixed when it is made.
+
+    Attributes
+    ----------
+    encoder : {"given", "text", "callable"}
+        Where vectors come from: the client; the built-in encoder of texts; a function that the
+        service was started with.
+    text_field : str
+        The field of a payload that is encoded.
+    guard, margin, memory, half_life
+        Parameters of the `LiveAdapter`.
+    """
+
+    encoder: str = "given"
+    text_field: str = "text"
+    guard: float | None = 0.05
+    margin: float = 0.3
+    memory: int = 20_000
+    half_life: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class NewItem:
+    """An item to put."""
+
+    id: str
+    payload: dict[str, Any]
+
+
+def is_collection(folder: Path) -> bool:
+    """Whether a folder holds a collection that was made to its end."""
+    if not (folder / "collection.sqlite").is_file():
+        return False
+    database = Database(folder / "collection.sqlite")
+    try:
+        return database.setting("settings") is not None
+    finally:
+        database.close()
+
+
+class CollectionStores:
+    """The files of a collection.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are.
+    settings : Settings, default=None
+        Of a new collection.
+    segment_bytes : int, default=SEGMENT_BYTES
+        The size of a segment of vectors, of a new collection.
+    """
+
+    def __init__(
+        self, folder: Path, settings: Settings | None = None, segment_bytes: int = SEGMENT_BYTES
+    ) -> None:
+        for each in (folder, folder / "models", folder / "vectors"):
+            each.mkdir(exist_ok=True)
+        self.folder = folder
+        self.database = Database(folder / "collection.sqlite")
+        if settings is not None and self.database.setting("settings") is None:
+            with self.database.transaction():
+                self.database.set("segment_bytes", str(segment_bytes))
+                self.database.set("settings", json.dumps(asdict(settings)))
+        self.settings = Settings(**json.loads(self.database.setting("settings") or "{}"))
+        self.events = SQLiteEvents(self.database)
+        self.items = ItemTable(self.database)
+        self.impressions = Impressions(self.database, IMPRESSIONS_KEPT)
+        self.models = ModelFiles(folder / "models")
+        self.segments: VectorSegments | None = None
+        width = self.database.setting("width")
+        if width is not None:
+            self._open_segments(int(width))
+        self.models.drop_unsound(self.events.last(), self.events.all_of("forget"))
+        self.models.drop_unnamed(self.events.all_of("start"))
+        self._alive = self.items.alive(0 if self.segments is None else self.segments.n_rows)
+        self._died: list[int] = []
+        self._dropped: list[int] = []
+        self.snapshot = self._published()
+        self.commits = GroupCommit(self._transaction, self._part, self._after)
+        self.on_commit: Any = lambda seq: None
+
+    @property
+    def width(self) -> int | None:
+        """Numbers in a vector; None before the first."""
+        return None if self.segments is None else self.segments.width
+
+    def _open_segments(self, width: int) -> None:
+        size = int(self.database.setting("segment_bytes") or SEGMENT_BYTES)
+        self.segments = VectorSegments(self.folder / "vectors", width, self.items.blocks(), size)
+
+    def vectors(self, rows: Any) -> Array:
+        """The vectors of rows."""
+        return self.snapshot.maps.rows(rows)
+
+    def close(self) -> None:
+        """Commit what is waiting, and close the files."""
+        self.commits.close()
+        if self.segments is not None:
+            self.segments.close()
+        self.database.close()
+
+    # The writer's thread
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        before, n_rows = self._rows_before()
+        self._died, self._dropped = [], []
+        try:
+            with self.database.transaction():
+                yield
+                if self.segments is not None:
+                    self.segments.sync()
+        except BaseException:
+            self.events.restart()
+            self._take_back(before, n_rows)
+            raise
+
+    @contextmanager
+    def _part(self) -> Iterator[None]:
+        before, n_rows = self._rows_before()
+        seq, n_died = self.events.position, len(self._died)
+        try:
+            with self.database.part():
+                yield
+        except BaseException:
+            self.events.position = seq
+            del self._died[n_died:]
+            self._take_back(before, n_rows)
+            raise
+
+    def _rows_before(self) -> tuple[VectorSegments | None, int]:
+        return self.segments, 0 if self.segments is None else self.segments.n_rows
+
+    def _take_back(self, before: VectorSegments | None, n_rows: int) -> None:
+        if before is None and self.segments is not None:
+            self.segments.close()
+        self.segments = before
+        if before is not None:
+            before.take_back(n_rows)
+
+    def _after(self) -> None:
+        """Publish what was committed."""
+        if self.segments is not None and (
+            self._died or self._dropped or self.segments.n_rows != self.snapshot.maps.n_rows
+        ):
+            self.segments.committed()
+            self.segments.remove(self._dropped)
+            n_old = len(self._alive)
+            alive = np.ones(self.segments.n_rows, dtype=bool)
+            alive[:n_old] = self._alive
+            alive[self._died] = False
+            self._alive = alive
+            self.snapshot = self._published()
+        self.on_commit(self.events.position - 1)
+
+    def _published(self) -> ItemSnapshot:
+        if self.segments is None:
+            return ItemSnapshot(Maps((), 0, 0), self._alive, 0)
+        return ItemSnapshot(self.segments.maps(), self._alive, int(self._alive.sum()))
+
+    # Jobs, to be run by the writer
+
+    def put(self, items: Sequence[NewItem], vectors: Array | None) -> int:
+        """Add or replace items; the number of the record."""
+        first = None
+        if vectors is not None:
+            first = self.add_vectors(vectors)
+        seq, _ = self.events.append("put", {"count": len(items)})
+        for i, item in enumerate(items):
+            row = None if first is None else first + i
+            died = self.items.put(item.id, json.dumps(item.payload), row, seq)
+            if died is not None:
+                self._died.append(died)
+        return seq
+
+    def add_vectors(self, vectors: Array) -> int:
+        """Append vectors; the row of the first."""
+        if self.segments is None:
+            self.database.set("width", str(vectors.shape[1]))
+            self._open_segments(vectors.shape[1])
+        assert self.segments is not None
+        if vectors.shape[1] != self.segments.width:
+            raise InvalidInputError(
+                f"Vectors of this collection have {self.segments.width} numbers. Got "
+                f"{vectors.shape[1]}."
+            )
+        first = self.segments.n_rows
+        self.items.add_blocks(self.segments.append(vectors))
+        return first
+
+    def delete(self, ids: Sequence[str]) -> tuple[int, int]:
+        """Bury items: how many there were, and the number of the record."""
+        seq, _ = self.events.append("delete", {"count": len(ids)})
+        n_found = 0
+        for id in ids:
+            found = self.items.delete(id, seq)
+            n_found += len(found)
+            self._died += [row for row in found if row is not None]
+        return n_found, seq
+
+    def move(self, keys: Sequence[int], vectors: Array) -> None:
+        """Give items new vectors; what named the old rows is of no use any more."""
+        self._died += range(0 if self.segments is None else self.segments.n_rows)
+        self.items.move(keys, self.add_vectors(vectors))
+        self.impressions.clear()
+
+    def drop_segments(self, segments: Sequence[int]) -> None:
+        """Delete segments after the commit; their blocks are no longer named."""
+        self._dropped += segments

@@ -1,0 +1,162 @@
+"""The log of a collection: everything that changes it, numbered in the order of the commits."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from samewise._typing import Array
+from samewise.serve.database import Database
+
+MOST_READ = 1024
+"""Records that one read returns at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A committed event.
+
+    Attributes
+    ----------
+    seq : int
+        Its number.
+    kind : str
+        "start", "feedback", "promote", "rollback", "reset", "forget", "put" or "delete".
+    body : dict
+        What it says; plain JSON values.
+    query : array of float32 of shape (d,) or None
+        The query, of feedback.
+    user : str or None
+        Who said it.
+    time : float
+        When it was committed, in seconds since 1970.
+    """
+
+    seq: int
+    kind: str
+    body: dict[str, Any]
+    query: Array | None
+    user: str | None
+    time: float
+
+
+class EventStore(Protocol):
+    """Where the log is kept. Appending and forgetting happen inside a transaction of the writer."""
+
+    def last(self) -> int:
+        """The number of the newest record that is committed; 0 if there is none."""
+
+    def append(
+        self,
+        kind: str,
+        body: dict[str, Any],
+        query: Array | None = None,
+        user: str | None = None,
+        event: str | None = None,
+    ) -> tuple[int, bool]:
+        """Add a record; its number, and whether it is new. An id that was seen adds nothing."""
+
+    def read(self, after: int, limit: int = MOST_READ) -> list[Record]:
+        """The next records after a number, at most so many."""
+
+    def newest(self, kind: str, until: int) -> Record | None:
+        """The newest record of a kind, up to a number."""
+
+    def all_of(self, kind: str) -> list[Record]:
+        """Every record of a kind that is rare."""
+
+    def forget(self, user: str) -> tuple[int, int]:
+        """Remove the feedback of a user: the first number that goes (0 if none), and how many."""
+
+    def drop_before(self, seq: int) -> int:
+        """Remove the records before a number; how many."""
+
+
+class SQLiteEvents:
+    """An EventStore in the database of the collection.
+
+    Parameters
+    ----------
+    database : Database
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.position = self.last() + 1
+
+    def last(self) -> int:
+        """The number of the newest record that is committed; 0 if there is none."""
+        ((seq,),) = self._database.read("SELECT max(seq) FROM log")
+        return int(seq or 0)
+
+    def restart(self) -> None:
+        """Count on from what is committed, after a transaction was taken back."""
+        self.position = self.last() + 1
+
+    def append(
+        self,
+        kind: str,
+        body: dict[str, Any],
+        query: Array | None = None,
+        user: str | None = None,
+        event: str | None = None,
+    ) -> tuple[int, bool]:
+        """Add a record; its number, and whether it is new. An id that was seen adds nothing."""
+        writer = self._database.writer
+        if event is not None:
+            found = writer.execute("SELECT seq FROM seen WHERE event = ?", (event,)).fetchone()
+            if found:
+                return int(found[0]), False
+        seq = self.position
+        blob = None if query is None else np.asarray(query, dtype="<f4").tobytes()
+        row = (seq, kind, user, time.time(), json.dumps(body), blob)
+        writer.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", row)
+        if event is not None:
+            writer.execute("INSERT INTO seen VALUES (?, ?)", (event, seq))
+        self.position = seq + 1
+        return seq, True
+
+    def read(self, after: int, limit: int = MOST_READ) -> list[Record]:
+        """The next records after a number, at most so many."""
+        return self._records("seq > ? ORDER BY seq LIMIT ?", (after, min(limit, MOST_READ)))
+
+    def newest(self, kind: str, until: int) -> Record | None:
+        """The newest record of a kind, up to a number."""
+        found = self._records("kind = ? AND seq <= ? ORDER BY seq DESC LIMIT 1", (kind, until))
+        return found[0] if found else None
+
+    def all_of(self, kind: str) -> list[Record]:
+        """Every record of a kind that is rare."""
+        return self._records("kind = ? AND kind != 'feedback' ORDER BY seq", (kind,))
+
+    def _records(self, where: str, values: tuple[Any, ...]) -> list[Record]:
+        # `where` is one of the texts of this file; what users say comes in `values`.
+        rows = self._database.read(
+            f"SELECT seq, kind, body, query, user, time FROM log WHERE {where}", values
+        )
+        return [
+            Record(seq, kind, json.loads(body), _vector(query), user, when)
+            for seq, kind, body, query, user, when in rows
+        ]
+
+    def forget(self, user: str) -> tuple[int, int]:
+        """Remove the feedback of a user: the first number that goes (0 if none), and how many."""
+        writer = self._database.writer
+        where = "WHERE user = ? AND kind = 'feedback'"
+        first, count = writer.execute(
+            f"SELECT min(seq), count(*) FROM log {where}", (user,)
+        ).fetchone()
+        writer.execute(f"DELETE FROM log {where}", (user,))
+        return int(first or 0), int(count)
+
+    def drop_before(self, seq: int) -> int:
+        """Remove the records before a number; how many."""
+        return self._database.writer.execute("DELETE FROM log WHERE seq < ?", (seq,)).rowcount
+
+
+def _vector(blob: bytes | None) -> Array | None:
+    return None if blob is None else np.frombuffer(blob, dtype="<f4").astype(np.float32)

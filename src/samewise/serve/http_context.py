@@ -1,0 +1,119 @@
+"""What the routes share: the service, limits, counters; and who may call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.responses import Response
+
+from samewise.serve.audit_log import AuditLog
+from samewise.serve.collection import Collection
+from samewise.serve.http_guarding import Caller, Rates, RequestLimits, Tokens
+from samewise.serve.metrics_text import Metrics
+from samewise.serve.service import Service
+
+
+@dataclass(eq=False)
+class Context:
+    """The parts of a running service.
+
+    Attributes
+    ----------
+    service : Service
+    tokens : Tokens
+    limits : RequestLimits
+    audit : AuditLog
+    """
+
+    service: Service
+    tokens: Tokens
+    limits: RequestLimits
+    audit: AuditLog
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def __post_init__(self) -> None:
+        self.rates = Rates(self.limits.rate)
+
+
+class ForbiddenError(Exception):
+    """The token is not good for this."""
+
+
+def context_of(request: Request) -> Context:
+    """The parts of the running service."""
+    found: Context = request.app.state.context
+    return found
+
+
+def collection_of(request: Request, collection: str) -> Collection:
+    """The collection of the path."""
+    return context_of(request).service.get(collection)
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sent the request; the gate has looked at the token."""
+    found: Caller = request.scope["caller"]
+    return found
+
+
+def needs(scope: str) -> Callable[[Request], Caller]:
+    """A dependency of routes: the caller, if the token is good for this."""
+
+    def check(request: Request) -> Caller:
+        caller = caller_of(request)
+        if not caller.may(scope):
+            raise ForbiddenError(f"This needs a token with the scope {scope!r}.")
+        return caller
+
+    return check
+
+
+def audited(action: str, scope: str = "admin") -> Any:
+    """A dependency of routes: as `needs`, and the action is written to the audit log."""
+    allowed = needs(scope)
+
+    def check(request: Request) -> Caller:
+        name = str(request.path_params.get("collection", ""))
+        try:
+            caller = allowed(request)
+        except ForbiddenError:
+            context_of(request).audit.add(caller_of(request).name, action, name, "refused")
+            raise
+        context_of(request).audit.add(caller.name, action, name, "allowed")
+        return caller
+
+    return Depends(check)
+
+
+Here = Annotated[Context, Depends(context_of)]
+Opened = Annotated[Collection, Depends(collection_of)]
+Reader = Annotated[Caller, Depends(needs("read"))]
+Teacher = Annotated[Caller, Depends(needs("feedback"))]
+Admin = Annotated[Caller, Depends(needs("admin"))]
+NPY = "application/x-npy"
+NDJSON = "application/x-ndjson"
+FILE = "application/octet-stream"
+
+
+def content_type(request: Request) -> str:
+    """The type of the body, without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def bodies(model: str, *others: str) -> dict[str, Any]:
+    """For the OpenAPI text: a body of that model as JSON, or of other types."""
+    content: dict[str, Any] = {
+        "application/json": {"schema": {"$ref": f"#/components/schemas/{model}"}}
+    }
+    for other in others:
+        content[other] = {"schema": {"type": "string", "format": "binary"}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+class Raw(Response):
+    """Bytes of a file of samewise."""
+
+    media_type = FILE

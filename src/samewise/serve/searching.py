@@ -1,0 +1,185 @@
+"""Answers to searches: which items, why, under which form; and the impression they leave."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from samewise._typing import Array, Indices
+from samewise.adapt.shown_lists import fill_slots
+from samewise.serve.collection_stores import CollectionStores
+from samewise.serve.group_commit import BusyError
+from samewise.serve.impressions import Impression
+from samewise.serve.item_search import ItemSnapshot, ProductBatches, best_rows
+from samewise.serve.learning import Learning
+from samewise.serve.payload_filters import accepts
+
+EXPLORED_FROM = 100
+"""The best so many of each form are candidates for a list that explores."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a search asks for.
+
+    Attributes
+    ----------
+    k : int
+        How many items.
+    which : {"served", "start", "live"}
+        Under which form.
+    filters : dict
+        Conditions on fields of the payload.
+    explore : int or None
+        How many of the items are sampled; with a number, even 0, one is the live form's candidate.
+    user : str or None
+        Who asks, so that the impression can be forgotten.
+    min_seq : int
+        The record that must have been learned from.
+    patience : float
+        How many seconds to wait for it.
+    """
+
+    k: int = 10
+    which: str = "served"
+    filters: dict[str, Any] = field(default_factory=dict)
+    explore: int | None = None
+    user: str | None = None
+    min_seq: int = 0
+    patience: float = 5.0
+
+
+class Searching:
+    """Searches of a collection.
+
+    Parameters
+    ----------
+    stores : CollectionStores
+    learning : Learning
+    batches : ProductBatches
+    """
+
+    def __init__(
+        self, stores: CollectionStores, learning: Learning, batches: ProductBatches
+    ) -> None:
+        self._stores, self._learning, self._batches = stores, learning, batches
+
+    def mapped(self, query: Array, which: str) -> tuple[Array, Array, int]:
+        """A query as the order and the first place see it, and what had been learned by then."""
+        with self._learning.turns.reading():
+            adapter = self._learning.adapter
+            assert adapter is not None
+            form = getattr(adapter, which)
+            rest = form.embed_query(query)
+            first = adapter.embed_query(query, "first") if which == "served" else rest
+            return rest, first, self._learning.seq
+
+    def ranked(self, query: Array, which: str, k: int) -> Indices:
+        """The rows of the k best items."""
+        vector, _, _ = self.mapped(query, which)
+        snapshot = self._stores.snapshot
+        return best_rows(snapshot, self._batches.scores(snapshot, vector), vector, k)[0]
+
+    def answer(self, question: Question, query: Array) -> dict[str, Any]:
+        """The items, with places, scores, payloads and the impression."""
+        rest, first, seq = self.mapped(query, question.which)
+        # Taken after the query was mapped: all items up to `seq` are in it.
+        snapshot = self._stores.snapshot
+        found = _Found(self._stores, snapshot, self._batches, question.filters)
+        depth = question.k if question.explore is None else max(question.k, EXPLORED_FROM)
+        rows, scores = found.best(rest, depth)
+        if not np.array_equal(rest, first) and len(rows):
+            rows, scores = _pinned(rows, scores, *found.best(first, 1))
+        why, candidate = ["served"] * len(rows), -1
+        if question.explore is not None and len(rows) >= question.k >= 2:
+            rows, why, candidate = self._explored(question, query, found, rows)
+            scores = snapshot.maps.rows(rows).astype(np.float64) @ rest.astype(np.float64)
+        rows, scores = rows[: question.k], scores[: question.k]
+        items = found.items(rows)
+        impression = self._impression(question, query, rows, items, candidate)
+        results = [
+            {"position": place, "id": id, "score": float(score), "why": reason, "payload": payload}
+            for place, ((id, payload), score, reason) in enumerate(
+                zip(items, scores, why, strict=False)
+            )
+        ]
+        return {
+            "impression": impression.id,
+            "seq": seq,
+            "which": question.which,
+            "results": results,
+        }
+
+    def _explored(
+        self, question: Question, query: Array, found: _Found, rows: Indices
+    ) -> tuple[Indices, list[str], int]:
+        live, _, _ = self.mapped(query, "live")
+        others, _ = found.best(live, EXPLORED_FROM)
+        # Not the adapter's random numbers: searches are not in the log, and must not change it.
+        random = np.random.RandomState(secrets.randbits(32))
+        slots = fill_slots(rows, others, question.k, question.explore or 0, random)
+        return slots.rows, list(slots.why), slots.candidate
+
+    def _impression(
+        self,
+        question: Question,
+        query: Array,
+        rows: Indices,
+        items: list[tuple[str, Any]],
+        candidate: int,
+    ) -> Impression:
+        """Kept in memory at once and written by the next commit, for which nobody waits."""
+        ids = [id for id, _ in items]
+        new = Impression(secrets.token_hex(12), query, rows.tolist(), ids, candidate, question.user)
+        self._stores.impressions.remember(new)
+        try:
+            self._stores.commits.submit(lambda: self._stores.impressions.write(new))
+        except BusyError:
+            # It stays in memory; a search is answered also where nothing can be written.
+            pass
+        return new
+
+
+class _Found:
+    """The best items that meet the filters; payloads that were read are kept for the answer."""
+
+    def __init__(
+        self,
+        stores: CollectionStores,
+        snapshot: ItemSnapshot,
+        batches: ProductBatches,
+        filters: dict[str, Any],
+    ) -> None:
+        self._stores, self._snapshot, self._batches = stores, snapshot, batches
+        self._accepts = accepts(filters) if filters else None
+        self._read: dict[int, tuple[str, Any]] = {}
+
+    def best(self, vector: Array, k: int) -> tuple[Indices, NDArray[np.float64]]:
+        """Rows and scores under a mapped query."""
+        scores = self._batches.scores(self._snapshot, vector)
+        accepted = None if self._accepts is None else self._accepted
+        return best_rows(self._snapshot, scores, vector, k, accepted)
+
+    def _accepted(self, rows: Indices) -> NDArray[np.bool_]:
+        assert self._accepts is not None
+        found = [self._accepts(payload) for _, payload in self.items(rows)]
+        return np.array(found, dtype=bool)
+
+    def items(self, rows: Indices) -> list[tuple[str, Any]]:
+        """Ids and payloads of rows."""
+        wanted = [row for row in rows.tolist() if row not in self._read]
+        self._read.update(self._stores.items.of_rows(wanted))
+        # A new start may have given an item another row since.
+        return [self._read.get(row, ("", {})) for row in rows.tolist()]
+
+
+def _pinned(
+    rows: Indices, scores: NDArray[np.float64], best: Indices, best_score: NDArray[np.float64]
+) -> tuple[Indices, NDArray[np.float64]]:
+    """The first place is another version's choice."""
+    others = rows != best[0]
+    return np.concatenate([best, rows[others]]), np.concatenate([best_score, scores[others]])

@@ -1,0 +1,96 @@
+"""A folder of collections, opened by one process at a time."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+from samewise.exceptions import InvalidInputError
+from samewise.files.locking import lock
+from samewise.serve.collection import Collection, Encode
+from samewise.serve.collection_stores import Settings, is_collection
+from samewise.serve.feedback_resolving import NotFoundError
+from samewise.serve.learning import SNAPSHOT_EVERY
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+MOST_COLLECTIONS = 64
+
+
+class Service:
+    """The collections of a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are; it is made if it is not there.
+    encode : callable, default=None
+        Vectors of texts, for collections with ``encoder="callable"``.
+    snapshot_every : int, default=SNAPSHOT_EVERY
+        Lessons between snapshots of a model.
+    """
+
+    def __init__(
+        self, folder: Path, encode: Encode | None = None, snapshot_every: int = SNAPSHOT_EVERY
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._encode, self._every = encode, snapshot_every
+        self._lock: Any = (folder / "lock").open("ab")
+        if lock(self._lock) is False:
+            self._lock.close()
+            raise InvalidInputError(
+                f"{folder} is used by another service; end that one, or give another folder."
+            )
+        self._making = threading.Lock()
+        self.collections: dict[str, Collection] = {}
+        try:
+            for path in sorted(folder.iterdir()):
+                if is_collection(path):
+                    self._open(path.name, None)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, name: str, settings: Settings | None) -> Collection:
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        collection = Collection(folder, settings, self._encode, self._every)
+        self.collections[name] = collection
+        return collection
+
+    def make(self, name: str, settings: Settings) -> bool:
+        """Make a collection; False if there is one with these settings."""
+        if not NAME.fullmatch(name):
+            raise InvalidInputError(
+                "The name of a collection has up to 63 lower-case letters, digits, '-' and '_', "
+                "and starts with a letter or digit."
+            )
+        with self._making:
+            if name in self.collections:
+                if self.collections[name].settings != settings:
+                    raise InvalidInputError(
+                        f"The collection {name!r} exists with other settings, which stay as they "
+                        "are; choose another name."
+                    )
+                return False
+            if len(self.collections) >= MOST_COLLECTIONS:
+                raise InvalidInputError(f"There can be {MOST_COLLECTIONS} collections at most.")
+            self._open(name, settings)
+            return True
+
+    def get(self, name: str) -> Collection:
+        """The collection of that name."""
+        if name not in self.collections:
+            raise NotFoundError(
+                f"There is no collection {name!r}; PUT /collections/{{name}} first."
+            )
+        return self.collections[name]
+
+    def close(self) -> None:
+        """Close all of them."""
+        for collection in self.collections.values():
+            collection.close()
+        self.collections = {}
+        self._lock.close()
