@@ -179,8 +179,7 @@ def test_learning_loads_nothing_of_an_extra():
         "samewise.Verifier, samewise.datasets, samewise.scores, samewise.load, samewise.adapt\n"
         # Not rich: scikit-learn takes it by itself where it is installed.
         "extras = ('matplotlib', 'dask', 'typer', 'snowballstemmer', 'onnx', 'safetensors', "
-        "'fastapi', 'httpx')
-"
+        "'fastapi', 'httpx')\n"
         "print([m for m in extras if m in sys.modules])"
     )
     assert _fresh(code) == "[]"
