@@ -93,6 +93,7 @@ experiments: $(INSTALLED)
 	$(BIN)/python -m experiments pola_mnist --jobs 2
 	$(BIN)/python -m experiments pa_study --jobs 2
 	$(BIN)/python -m experiments newsgroups --jobs 2
+	$(BIN)/python -m experiments newsgroups_scales --jobs 2
 	$(BIN)/python -m experiments banking77 --jobs 2
 	$(BIN)/python -m experiments lmnn_table1 --jobs 2
 	$(BIN)/python -m experiments lmnn_million --jobs 2

@@ -29,6 +29,8 @@ NOTES = """\
   every step with a loss above 0.2. C = 1 leaves little of AROMA's lead at the end, and less of the
   triplets it saves. It was taken up because of what C does to the test documents (tables below),
   not beforehand; the paper found OASIS robust to C.
+- **The scale of rows** decides which C and r fit: `python -m experiments newsgroups_scales` has the
+  table. "Far above" appears where C does not fit the scale (rows that sum to one), not elsewhere.
 - **The start.** AROMA starts at W = 0 and OASIS at the identity: for the first thousands of
   triplets AROMA has a lower precision than no learning.
 - **r of f-AROMA.** With r = 0.01 it learns fastest at the top of the list, but not in mAP.

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import samewise
 from experiments import _defaults_data, _defaults_report, defaults
 from samewise.catalog import LEARNERS
 
@@ -78,3 +79,13 @@ def test_a_part_that_is_done_is_not_done_again(tmp_path):
 @pytest.mark.parametrize("choice", defaults.CHOICES)
 def test_choices_are_learners(choice):
     assert type(defaults.CHOICES[choice]()).__name__ == choice.split(",")[0]
+
+
+def test_docstrings_say_what_the_record_is():
+    kept = [entry for entry in LEARNERS if entry.record]
+    assert kept
+    for entry in LEARNERS:
+        text = " ".join((getattr(samewise, entry.name).__doc__ or "").split())
+        says = "worse than no learning does on more than one set in ten" in text
+        assert says == bool(entry.record), entry.name
+        assert entry.record in text

@@ -38,6 +38,10 @@ class IGML(LinearMap):
     factor, λ leads from the metric of `RCA` with whole classes, λ → 0, to that of `Covariance`,
     λ → ∞.
 
+    From labels and with its defaults, it makes k-NN worse than no learning does on more than one
+    set in ten (``python -m experiments defaults``): whitening makes directions that tell classes
+    apart as short as the others.
+
     Parameters
     ----------
     smoothing : float, default=1.0

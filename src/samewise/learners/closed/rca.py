@@ -127,6 +127,10 @@ class RCA(LinearMap, ChunkletLearner):
     aᵀC_w a = 1, C being the covariance of all points, largest λ first: n_components of them make
     the best reduction by Fisher's criterion |LCLᵀ|/|LC_wLᵀ|.
 
+    From labels and with its defaults, it makes k-NN worse than no learning does on more than one
+    set in ten (``python -m experiments defaults``): whitening makes directions that tell classes
+    apart as short as the others.
+
     Parameters
     ----------
     n_components : int, default=None
