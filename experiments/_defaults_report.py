@@ -138,10 +138,10 @@ purpose="neighbors", "random" is purpose="verification".
 ## The threshold
 
 Accuracy of `PassiveAggressive` on random pairs of test rows, half of them similar, at `threshold_`
-(calibrated on pairs of training rows that were not learned from), recalibrated on pairs of the other
-half of the test rows, and at the b that was learned along. For purpose="neighbors" `threshold_`
-loses {100 * float(np.mean(lost)):.2f} points against recalibration in the mean; sets with few test
-rows differ by chance, either way.
+(calibrated on pairs of training rows that were not learned from), recalibrated on pairs of the
+other half of the test rows, and at the b that was learned along. For purpose="neighbors"
+`threshold_` loses {100 * float(np.mean(lost)):.2f} points against recalibration in the mean; sets
+with few test rows differ by chance, either way.
 
 {markdown(judged)}
 """

@@ -19,7 +19,7 @@ def write(
     start: Any,
     good: dict[tuple[float, float | None, int], Any],
     sabotage: dict[Any, Any],
-    drift: list[float],
+    drift: Any,
     promoted: dict[str, int],
     oasis: dict[int, Any],
 ) -> None:
@@ -120,14 +120,20 @@ def _sabotage(sabotage: dict[Any, Any], start: Any) -> list[dict[str, Any]]:
     return table
 
 
-def _drift(right: list[float]) -> str:
+def _drift(course: Any) -> str:
     """The share of new preferences that are right, by the number of relevant events."""
+    right = course.drift
     if not right:
         return "No relevant events."
-    parts = np.array_split(np.array(right), min(10, len(right)))
-    shares = ", ".join(f"{100 * part.mean():.0f}" for part in parts)
+    ends = [n for n in (100, 200, 300, 400, 600, 800, 1000) if n < len(right) + 100]
+    shares = [100 * np.mean(right[max(n - 100, 0) : n]) for n in ends]
+    table = [{"relevant lists": n, "right": float(s)} for n, s in zip(ends, shares, strict=True)]
+    shown = 100 * np.mean(course.drift_shown[-100:])
     return (
         "After all lists so far, everything about a tenth of the intents is reversed. Share of the "
-        f"new preferences that the live form has right before it learns them, in percent, over "
-        f"{len(right)} relevant lists in ten equal parts: {shares}."
+        "new preferences that the live form has right before it learns them, in percent, in the "
+        "hundred lists up to each number of lists about these intents: pairs of items of the "
+        f"start's 100 best.\n\n{markdown(table, 0)}\n\nOf the pairs in the last hundred shown "
+        f"lists that have both kinds it has {shown:.0f} right. The live form chose these lists: "
+        "where it is right, nothing disliked is shown and the list has no pairs."
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,6 +62,7 @@ class Course:
     served: dict[int, Array] = field(default_factory=dict)
     changes: list[dict[str, Any]] = field(default_factory=list)
     drift: list[float] = field(default_factory=list)
+    drift_shown: list[float] = field(default_factory=list)
 
 
 def stream(
@@ -70,9 +73,13 @@ def stream(
     *,
     guard: float | None,
     at: tuple[int, ...] = (),
+    record: Callable[[dict[str, Any]], Any] | None = None,
     **parameters: Any,
 ) -> tuple[LiveAdapter, Course]:
-    """Let users judge n lists; measure the forms after the numbers of lists in `at`."""
+    """Let users judge n lists; measure the forms after the numbers of lists in `at`.
+
+    `record` is called with each event, as a line of the log that `samewise adapt` reads.
+    """
     adapter = LiveAdapter(
         guard=guard, items=corpus.items, log=False, random_state=seed, **parameters
     ).fit(corpus.items)
@@ -85,10 +92,13 @@ def stream(
         for q, shown in zip(queries, lists, strict=True):
             mine = corpus.item_labels[q]
             y = users.answer(corpus.item_labels[shown] == mine, mine in turned, t, random)
-            if users.kind == "drift" and t >= users.since and mine in turned and abs(y.sum()) < 10:
-                course.drift.append(_auc(adapter, corpus.items, q, shown, y))
+            if users.kind == "drift" and t >= users.since and mine in turned:
+                _new_preferences(adapter, corpus, q, shown, course)
             candidate = None if guard is None else SHOWN - EXPLORED - 1
-            adapter.feedback(corpus.items[q], shown, y, candidate=candidate)
+            adapter.feedback(corpus.items[q], shown, y, candidate=candidate, event=t)
+            if record is not None:
+                entry = {"event": t, "query": int(q), "shown": shown.tolist(), "y": y.tolist()}
+                record(entry | ({} if candidate is None else {"candidate": candidate}))
             t += 1
             if t in at:
                 course.live[t] = measures(adapter.live.embed_query(corpus.tests), None, corpus)
@@ -97,6 +107,18 @@ def stream(
     if guard is not None:
         course.changes = list(adapter.guard_.history)
     return adapter, course
+
+
+def write_log(
+    path: Path, corpus: Corpus, users: Users, n: int, seed: int, *, guard: float | None = 0.05
+) -> LiveAdapter:
+    """Write the events of a stream as JSON lines, queries and items by their rows; the adapter."""
+    with path.open("w", encoding="utf-8") as file:
+
+        def record(entry: dict[str, Any]) -> None:
+            file.write(json.dumps(entry) + "\n")
+
+        return stream(corpus, users, n, seed, guard=guard, record=record)[0]
 
 
 def _blocks(n_items: int, n: int, random: np.random.RandomState) -> Iterator[Indices]:
@@ -149,9 +171,21 @@ def _ranked(E: Array, items: Array, queries: Indices, depth: int = DEPTH) -> Ind
     return np.take_along_axis(best, order, axis=1)
 
 
-def _auc(adapter: LiveAdapter, items: Array, q: int, shown: Indices, y: Array) -> float:
-    scores = items[shown] @ adapter.live.embed_query(items[q])
-    return float((scores[y > 0][:, None] > scores[y < 0]).mean())
+def _new_preferences(
+    adapter: LiveAdapter, corpus: Corpus, q: int, shown: Indices, course: Course
+) -> None:
+    """The share of reversed preferences that the live form has right, before it learns them.
+
+    Among the start's 100 best items; and among the shown ones, which the live form chose: where it
+    is right, it shows no disliked item, and there is nothing to compare.
+    """
+    near = _ranked(corpus.items[q : q + 1], corpus.items, np.array([q]))[0]
+    moved = adapter.live.embed_query(corpus.items[q])
+    for rows, found in ((near, course.drift), (shown, course.drift_shown)):
+        scores = corpus.items[rows] @ moved
+        same = corpus.item_labels[rows] == corpus.item_labels[q]
+        if same.any() and not same.all():
+            found.append(float((scores[~same][:, None] > scores[same]).mean()))
 
 
 def served_measures(adapter: LiveAdapter, corpus: Corpus) -> Array:

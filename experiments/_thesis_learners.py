@@ -127,9 +127,11 @@ def similarities(name: str, X: Array) -> dict[str, tuple[Any, Grid]]:
     if d >= WIDE:
         structures, steps, impostors = {}, {"n_passes": [2]}, 100
     relief = {"form": "similarity"}
-    cosine = OnceGCosLA(GAMMA, None, n_pairs=5000 if this.large else None, shuffle=True)
+    cosine = OnceGCosLA(
+        GAMMA, None, n_neighbors=5, n_pairs=5000 if this.large else None, shuffle=True
+    )
     if this.largest:
-        cosine = FewGCosLA(GAMMA, None, shuffle=True)
+        cosine = FewGCosLA(GAMMA, None, n_neighbors=5, shuffle=True)
     return {
         "Euclidean": (None, K),
         "cosine": (NormalizedBilinear(np.eye(d, dtype=X.dtype)), K),

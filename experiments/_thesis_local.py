@@ -85,7 +85,7 @@ def learned(method: str, X: Array, y: Indices) -> Form:
     """The similarity of these examples."""
     if method == "SiLA":
         return SiLA(K, init="zero").fit(X, y).metric_
-    return PapersGCosLA(GAMMA, None, shuffle=True, random_state=0).fit(X, y).metric_
+    return PapersGCosLA(GAMMA, None, shuffle=True, n_neighbors=5, random_state=0).fit(X, y).metric_
 
 
 def nearest(form: Form, X: Array, y: Indices, Q: Array) -> Indices:

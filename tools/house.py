@@ -42,11 +42,10 @@ from pathlib import Path
 __all__ = ["Measure", "Source", "main", "measures", "read_sources", "without_docstrings"]
 
 ROOT = Path(__file__).parents[1]
-MOST_CODE_LINES = 21_000 + 1_400 + 1_200 + 2_200 + 2_900
-"""For what there was when the house was rebuilt, and for what has been added since: checks of
-hostile input, undone updates, scores with ties, thresholds of all pair learners, LMNN's weights;
-purposes of pairs, gains, margins and averages of streams, thresholds of filters; the live
-adapter; the service."""
+MOST_CODE_LINES = 21_000 + 1_400 + 1_200 + 2_200 + 2_900 + 1_800
+"""What the rebuilt house had, and what came since: checks of hostile input, thresholds that follow a
+collection, pairs for a purpose and gains, the live adapter; the service; exports of the adapter,
+comparisons by feedback, replays of logs and the warm start."""
 MOST_BODY_LINES = 50
 MOST_ARGUMENTS = 10
 NOT_CODE = {

@@ -24,10 +24,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
-    from torture import filter_runs, saves, service_runs
+    from torture import filter_runs, replays, saves, service_runs
     from torture.killing import Counts
 
-    kinds = [*filter_runs.KINDS, *saves.KINDS, *service_runs.KINDS]
+    kinds = [*filter_runs.KINDS, *replays.KINDS, *saves.KINDS, *service_runs.KINDS]
     share = sum(kind.share for kind in kinds)
     print("  ".join([f"{'':28}", *(f"{each.name:>12}" for each in fields(Counts))]), flush=True)
     bad = 0

@@ -7,6 +7,7 @@ from samewise import filtering as filtering
 from samewise import plots as plots
 from samewise import scores as scores
 from samewise.adapt import LiveAdapter as LiveAdapter
+from samewise.adapt import evaluate_feedback as evaluate_feedback
 from samewise.decide import Guarded as Guarded
 from samewise.decide import KNNClassifier as KNNClassifier
 from samewise.decide import PerClassClassifier as PerClassClassifier
@@ -142,6 +143,7 @@ __all__ = [
     "compare",
     "datasets",
     "evaluate",
+    "evaluate_feedback",
     "exceptions",
     "filtering",
     "fit_model",

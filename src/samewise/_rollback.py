@@ -23,7 +23,8 @@ def alone(owner: object) -> AbstractContextManager[object]:
     Who learns is inside from the beginning to the end, and so is who reads what is being learned:
     a reader meets the state before or after, never one between.
     """
-    return _locks.setdefault(owner, threading.RLock())
+    # Looked up first: a lock is made once, and setdefault alone would make one each time.
+    return _locks.get(owner) or _locks.setdefault(owner, threading.RLock())
 
 
 @contextmanager

@@ -170,7 +170,7 @@ BY_COMMAND = {entry.command: entry for entry in LEARNERS if entry.command}
 """Those that have a name for `make_learner`, by that name."""
 
 _OTHERS = {
-    "adapt": ("LiveAdapter",),
+    "adapt": ("LiveAdapter", "evaluate_feedback"),
     "decide": ("Guarded", "KNNClassifier", "PerClassClassifier", "Verifier"),
     "filtering": (
         "BatchTopicFilter",

@@ -24,8 +24,9 @@ def agree(adapter, plain, Q):
     for place in ("rest", "first"):
         served = np.array([plain.serve(q, place) for q in Q.astype(np.float64)])
         np.testing.assert_allclose(adapter.embed_query(Q, place), served, atol=2e-3)
-    wealth = adapter._fitted.guard.bets[:, 0]
-    np.testing.assert_allclose(wealth, [plain.bets[n].log_wealth for n in ROWS], atol=1e-6)
+    bets = adapter._fitted.guard.bets
+    np.testing.assert_allclose(bets[:5, 0], [plain.bets[n].log_wealth for n in ROWS], atol=1e-6)
+    np.testing.assert_allclose(bets[5, 2], plain.gain, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ PUBLIC = [
     "compare",
     "datasets",
     "evaluate",
+    "evaluate_feedback",
     "exceptions",
     "filtering",
     "fit_model",
@@ -175,9 +176,10 @@ def test_learning_loads_nothing_of_an_extra():
         "learner = samewise.PassiveAggressive(n_pairs=20, random_state=0)\n"
         "learner.fit(np.eye(8), [0, 1] * 4)\n"
         "samewise.KNNClassifier(learner, n_neighbors=1).fit(np.eye(8), [0, 1] * 4)\n"
-        "samewise.Verifier, samewise.datasets, samewise.scores, samewise.load\n"
+        "samewise.Verifier, samewise.datasets, samewise.scores, samewise.load, samewise.adapt\n"
         # Not rich: scikit-learn takes it by itself where it is installed.
-        "extras = ('matplotlib', 'dask', 'typer', 'snowballstemmer', 'fastapi', 'httpx')\n"
+        "extras = ('matplotlib', 'dask', 'typer', 'snowballstemmer', 'onnx', 'safetensors', "
+        "'fastapi', 'httpx')\n"
         "print([m for m in extras if m in sys.modules])"
     )
     assert _fresh(code) == "[]"

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments import live
-from experiments._live_simulation import Corpus, Users, measures, random_streams, stream
+from experiments import _live_warm, live
+from experiments._live_simulation import (
+    Corpus,
+    Users,
+    measures,
+    random_streams,
+    stream,
+    write_log,
+)
 from experiments.banking77 import banking
 from samewise.exceptions import DatasetNotFoundError
 
@@ -56,3 +63,35 @@ def test_coins_and_the_choice(few):
     assert random_streams(few, 3, 20)["promoted"] == 0
     chosen = live.on_held_out(few, 0.3, 64, 0.0, 50)
     assert chosen["coordinates"] == 64 and abs(chosen["P@1 gain"]) < 20
+
+
+def test_a_log_of_the_simulation_makes_the_same_adapter(few, tmp_path):
+    pytest.importorskip("typer")
+    from typer.testing import CliRunner
+
+    from samewise.cli.app import app
+
+    write_log(tmp_path / "events.jsonl", few, Users(noise=0.1), 150, 0).save(tmp_path / "wanted")
+    np.save(tmp_path / "items.npy", few.items)
+    items = [f"--{name}={tmp_path / 'items.npy'}" for name in ("items", "queries")]
+    given = [str(tmp_path / "events.jsonl"), *items, f"--out={tmp_path / 'found'}", "--no-log"]
+    result = CliRunner().invoke(app, ["adapt", *given])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "found").read_bytes() == (tmp_path / "wanted").read_bytes()
+
+
+def test_a_warm_start_is_compared(few):
+    queries, relevant = _live_warm.pairs_of(few.item_labels, 60, 0)
+    assert (few.item_labels[queries] == few.item_labels[relevant]).all()
+    assert (queries != relevant).all() and len(set(queries.tolist())) == 60
+    live_form, served = _live_warm.warm(few, 60, 0)
+    assert served["P@1"] >= measures(few.tests, None, few)[0] - 1
+    assert live_form["pairs"] == 60 and live_form["seconds"] > 0
+
+
+def test_adapters_of_pytorch_learn(few):
+    if reason := _live_warm._live_torch.reason_to_skip():
+        pytest.skip(reason)
+    start = measures(few.tests, None, few)
+    rows = _live_warm.torch_rows(few, len(few.items), 0, (1e-3, 2))
+    assert len(rows) == 4 and rows[1]["mAP"] > start[2]

@@ -186,9 +186,9 @@ def test_few_pairs_are_those_of_all_when_all_are_drawn(monkeypatch):
     monkeypatch.setattr(
         _thesis_learners.GCosLA, "fit", lambda self, pairs: seen.append(pairs) or self
     )
-    FewGCosLA(random_state=0).fit(X, y)
+    FewGCosLA(n_neighbors=5, random_state=0).fit(X, y)
     monkeypatch.setattr(_thesis_learners, "FEW", 4)
-    FewGCosLA(random_state=0).fit(X, y)
+    FewGCosLA(n_neighbors=5, random_state=0).fit(X, y)
     every, few = ({(i, j) for i, j in zip(p.left, p.right, strict=True)} for p in seen)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     for i in range(len(y)):

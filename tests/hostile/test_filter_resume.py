@@ -286,7 +286,7 @@ def test_damage_costs_no_more_than_a_piece(files):
 
 @pytest.mark.parametrize("source", ["documents.jsonl", "d.jsonl.gz", "-"])
 def test_lines_without_end(source, files, monkeypatch):
-    monkeypatch.setattr("samewise.filtering.documents._LONGEST", 2**18)
+    monkeypatch.setattr("samewise.files.json_lines.LONGEST", 2**18)
     with open("documents.jsonl", "a") as file:
         file.write('{"id": "long", "text": "' + 6 * 2**20 * "a" + '"}\n{"id": "end", "text": "a"}')
     with open("documents.jsonl", "rb") as file, gzip.open("d.jsonl.gz", "wb", 1) as packed:
@@ -305,7 +305,7 @@ def test_lines_without_end(source, files, monkeypatch):
 
 
 def test_files_without_end(files, monkeypatch):
-    monkeypatch.setattr("samewise.filtering.documents._LONGEST", 100)
+    monkeypatch.setattr("samewise.files.json_lines.LONGEST", 100)
     (files / "folder").mkdir()
     for name, n in {"a": 100, "b": 101}.items():
         (files / "folder" / name).write_text(n * "a")

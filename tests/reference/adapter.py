@@ -61,6 +61,7 @@ class Adapter:
         self.served = {"rest": None, "first": None}
         self.rank = {"rest": 0, "first": 0, "fall rest": 0, "fall first": 0}
         self.bets = {name: Bet() for name in ("rest", "first", "fall rest", "fall first", "agree")}
+        self.gain = 0.0
         self.changes = []
 
     def cells(self, q, n=8):
@@ -69,14 +70,16 @@ class Adapter:
         return np.argsort(distance, kind="stable")[:n].tolist()
 
     def recalled(self, q, events, now):
-        """2 Σ K_i v_i / (Σ K_i + 1) over the candidates: cell by cell, the newest first, 320."""
+        """2 Σ K_i v_i / (Σ K_i + 1) over the nearest of the candidates that are seen.
+
+        Candidates: cell by cell, the newest first, 320. Of them the 32 nearest.
+        """
         rate = 0.0 if self.half_life is None else math.log(2) / self.half_life
         newest_first = self.events[::-1]
-        candidates = [e for cell in self.cells(q) for e in newest_first if e[3] == cell][:320]
+        seen = [e for e in newest_first if e[0] in events]
+        candidates = [e for cell in self.cells(q) for e in seen if e[3] == cell][:320]
         total, weighted = 0.0, np.zeros(len(q))
-        for number, query, v, _, weight in candidates:
-            if number not in events:
-                continue
+        for number, query, v, _, weight in sorted(candidates, key=lambda e: -(q @ e[1]))[:32]:
             s = 14 / self.g * (q @ query - self.s - 0.95 * self.g)
             K = weight * math.exp(s - rate * (now - number))
             if K >= 1e-4:
@@ -111,9 +114,10 @@ class Adapter:
         self.bets["first"].place(B["live"] - B["first"])
         self.bets["fall first"].place(B["start"] - B["first"])
         if A["live"] is not None:
-            self.bets["rest"].place(A["live"] - A["rest"])
+            self.gain += A["live"] - A["rest"]
+            self.bets["rest"].place(np.sign(A["live"] - A["rest"]))
             self.bets["agree"].place(2 * A["start"] - 1)
-            self.bets["fall rest"].place(A["start"] - A["rest"])
+            self.bets["fall rest"].place(np.sign(A["start"] - A["rest"]))
 
     def learn(self, q, S, y, weight):
         self.t += 1
@@ -140,7 +144,8 @@ class Adapter:
         for place in ("rest", "first"):
             agreed = self.bets["agree"]
             credible = agreed.log_wealth >= math.log(20) and sum(agreed.x[-200:]) > 0
-            if self.bets[place].log_wealth >= self.needed(place) and credible:
+            gains = place == "first" or self.gain >= 0
+            if self.bets[place].log_wealth >= self.needed(place) and credible and gains:
                 self.change(place, place, (self.mean.copy(), self.window(), len(self.events)))
                 self.bets["agree"] = Bet()
             elif self.served[place] and (
@@ -152,6 +157,8 @@ class Adapter:
         self.served[place] = form
         self.rank[why] += 1
         self.bets[place], self.bets[f"fall {place}"] = Bet(), Bet()
+        if place == "rest":
+            self.gain = 0.0
         self.changes.append((self.t, why))
 
     def needed(self, name):

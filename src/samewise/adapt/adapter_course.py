@@ -13,7 +13,7 @@ from samewise._typing import Array
 from samewise.adapt.event_memory import EventMemory
 from samewise.adapt.guard import PLACES, Guard
 from samewise.adapt.item_units import ItemUnits
-from samewise.adapt.linear_part import LinearPart
+from samewise.adapt.linear_part import LinearPart, frozen, matrix_of
 from samewise.files.state import Saved, State
 from samewise.kernels.adapter_event import embed_rows, hear_list
 from samewise.kernels.adapter_loops import Linear
@@ -22,6 +22,8 @@ ALPHA = 2.0
 BETA = 14.0
 CENTER = 0.95
 """The kernel of the memory: α, and β and c in units of g."""
+NEAREST = 32
+"""How many of the remembered lists near a query count."""
 KEPT = 8
 """Versions that are kept; of those not served the oldest goes first."""
 MANY = 32
@@ -48,7 +50,7 @@ class Version:
     @property
     def linear(self) -> Linear:
         """What compiled code takes."""
-        return self.D, self.D, np.array([1.0, 0.0])
+        return frozen(self.D)
 
     def __repr__(self) -> str:
         return f"Version(number={self.number}, event={self.event})"
@@ -92,9 +94,8 @@ class AdapterCourse:
         gap, half_life = self.units.gap, self.linear.half_life
         rate = 0.0 if half_life is None else math.log(2.0) / half_life
         center = self.units.mean_similarity + CENTER * gap
-        self._kernel = (ALPHA, BETA / gap, center, rate)
-        nothing = np.zeros((1, self.units.n_features), dtype=np.float32)
-        self._start: Linear = (nothing, nothing, np.zeros(2))
+        self._kernel = (ALPHA, BETA / gap, center, rate, NEAREST)
+        self._start = frozen(np.empty((0, self.units.n_features), dtype=np.float32))
         self._look()
 
     def _look(self) -> None:
@@ -133,18 +134,20 @@ class AdapterCourse:
         views = self._views
         views[0] = self.memory.window
         place = self.memory.next_place()
-        due = hear_list(
+        due, full = hear_list(
             (query, base),
             shown,
             grades,
             self._units,
             self._linears,
-            (self.memory.links, self.memory.events, views, self._kernel),
+            (self.memory.compiled, views, self._kernel),
             self._bets,
             (int(tests[0] and self.guard is not None), *tests[1:]),
             self.linear.lesson(weight),
             place,
         )
+        if full:
+            self.memory.widen()
         if due and self.guard is not None:
             self._decide(self.guard)
 
@@ -154,6 +157,12 @@ class AdapterCourse:
             if due:
                 number = self.freeze() if due == "promote" else 0
                 self.serve((place,), number, due)
+
+    def begin(self, D: Array, places: tuple[str, ...]) -> None:
+        """Begin at D, before any event, and serve it for some places as version 1."""
+        self.linear.begin(D)
+        if places and self.guard is not None:
+            self.serve(places, self.freeze(), "warm start")
 
     def freeze(self) -> int:
         """Make a version of the live form; its number. Two at the same event are one."""
@@ -181,17 +190,17 @@ class AdapterCourse:
     def embed(self, Q: Array, base: Array, linear: Linear, window: tuple[int, int, int]) -> Array:
         """Queries under a form: their base under the start plus what the form adds."""
         out = base.copy()
-        view = np.array([window], dtype=np.int64)
-        rest = (self.memory.links, self.memory.events, view, self._kernel, out)
-        if len(Q) >= MANY and linear[2].any():
-            A, B, scalars = linear
-            a, c = scalars.astype(np.float32)
+        learned, remembered = linear[2][0] != 0.0, window[0] < window[1]
+        if not learned and not remembered:
+            return out
+        F = Q[:0]
+        if len(Q) >= MANY:
             F = (Q - self.units.mu) @ self.units.L
-            out += (F * a) @ A
-            if c:
-                out += (F * c) @ B
-            linear = self._start
-        embed_rows(Q, self._units, linear, *rest)
+            if learned:
+                out += F @ matrix_of(linear)
+                linear = self._start
+        view = np.array([window], dtype=np.int64)
+        embed_rows(Q, F, self._units, linear, self.memory.compiled, view, self._kernel, out)
         return out
 
     def form(self, which: str, place: str) -> tuple[Linear, tuple[int, int, int]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,7 @@ from samewise.files.container import parse
 from samewise.files.state import Saved, State
 
 
-@dataclass(frozen=True, eq=False)
-class Heard:
+class Heard(NamedTuple):
     """An event as it was learned from; `shown` is an array of vectors or a list of ids."""
 
     event: str | int | None

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from samewise._typing import Array
 from samewise.adapt.item_units import ItemUnits
 from samewise.files.state import Saved, State
-from samewise.kernels.adapter_event import no_links
-from samewise.kernels.event_cells import link, seen_by_none, unlink
+from samewise.kernels.adapter_event import fill_cells, no_sketches
+from samewise.kernels.event_cells import seen_by_none, take_out
 
 ROOM = 256
-"""Slots to begin with; they double."""
+WIDTH = 16
+"""Slots, and slots in a cell, to begin with; they double."""
 
 
 class EventMemory:
@@ -32,7 +35,8 @@ class EventMemory:
         self.capacity = capacity
         self.count = 0
         self._width = units.n_features
-        self._n_cells = len(units.pivots)
+        n = len(units.pivots)
+        self._members, self._counts = np.zeros((n, WIDTH), np.int32), np.zeros(n, np.int64)
         self._n_slots = 0
         self._free: list[int] = []
         self._held: list[tuple[int, int]] = []
@@ -40,10 +44,29 @@ class EventMemory:
         self._allocate(min(ROOM, capacity) if capacity else 1)
 
     def _allocate(self, room: int) -> None:
-        self.links: Any = no_links(self._n_cells, room)
-        shape = (room, self._width)
-        vectors = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
-        self.events: Any = (*vectors, np.zeros(room, dtype=np.int64), np.zeros(room))
+        self._of_slot = np.full(room, -1, dtype=np.int64)
+        # A query and its direction together: who needs the one needs the other.
+        vectors = np.empty((room, 2, self._width), dtype=np.float32)
+        self._events: Any = vectors, np.zeros(room, dtype=np.int64), np.zeros(room)
+        self._sketches: Any = no_sketches(room)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy: the three views of sketches are to share their memory again."""
+        self.__dict__.update(state)
+        codes = self._sketches[0]
+        self._sketches = no_sketches(len(codes))
+        self._sketches[0][:] = codes
+
+    @property
+    def compiled(self) -> Any:
+        """What compiled code takes."""
+        return (self._members, self._counts, self._of_slot), self._events, self._sketches
+
+    @property
+    def events(self) -> tuple[Array, Array, NDArray[np.int64], NDArray[np.float64]]:
+        """Queries, directions, numbers and weights of all slots."""
+        vectors, numbers, weights = self._events
+        return vectors[:, 0], vectors[:, 1], numbers, weights
 
     @property
     def window(self) -> tuple[int, int, int]:
@@ -69,33 +92,35 @@ class EventMemory:
             return int(self._ring[self.count % self.capacity])
         if self._free:
             return self._free.pop()
-        if self._n_slots == len(self.events[2]):
+        if self._n_slots == len(self._events[1]):
             self._grow()
         self._n_slots += 1
         return self._n_slots - 1
 
     def _grow(self) -> None:
-        old_links, old_events = self.links, self.events
+        old = (self._of_slot, *self._events, self._sketches[0])
         n = self._n_slots
         self._allocate(2 * n)
-        self.links[0][:] = old_links[0]
-        for new, old in zip(self.links[1:], old_links[1:], strict=True):
-            new[:n] = old
-        for new, old in zip(self.events, old_events, strict=True):
-            new[:n] = old
+        grown = (self._of_slot, *self._events, self._sketches[0])
+        for new, values in zip(grown, old, strict=True):
+            new[:n] = values
+
+    def widen(self) -> None:
+        """Make room in the cells."""
+        self._members = np.concatenate([self._members, np.zeros_like(self._members)], axis=1)
 
     def hold(self, windows: list[tuple[int, int]]) -> None:
         """Keep what these windows (first number, number after the last) see; free the rest."""
         self._held = windows
         views = np.array([self.window[:2], *windows], dtype=np.int64)
-        unseen = seen_by_none(self.events[2], self.links[3], views, self._n_slots)
+        unseen = seen_by_none(self._events[1], self._of_slot, views, self._n_slots)
         for slot in np.flatnonzero(unseen)[::-1].tolist():
-            unlink(self.links, slot)
+            take_out(self.compiled[0], slot)
             self._free.append(slot)
 
     def state(self) -> State:
         """Events in the order of their numbers."""
-        used = np.flatnonzero(self.links[3][: self._n_slots] >= 0)
+        used = np.flatnonzero(self._of_slot[: self._n_slots] >= 0)
         order = used[np.argsort(self.events[2][used], kind="stable")]
         queries, directions, numbers, weights = (part[order] for part in self.events)
         arrays = {
@@ -103,7 +128,7 @@ class EventMemory:
             "directions": directions,
             "numbers": numbers,
             "weights": weights,
-            "cells": self.links[3][order],
+            "cells": self._of_slot[order],
         }
         return State(arrays, {"count": self.count, "capacity": self.capacity})
 
@@ -125,7 +150,10 @@ class EventMemory:
         right = (
             bool((np.diff(numbers) > 0).all() and (weights > 0).all())
             and np.array_equal(live, np.arange(first, memory.count))
-            and (n == 0 or (numbers[0] >= 0 and 0 <= cells.min() <= cells.max() < memory._n_cells))
+            and (
+                n == 0
+                or (numbers[0] >= 0 and 0 <= cells.min() <= cells.max() < len(memory._counts))
+            )
         )
         saved.check(right, "numbers, weights and cells do not make a memory of events")
         memory._n_slots = n
@@ -134,8 +162,10 @@ class EventMemory:
             memory.events, (queries, directions, numbers, weights), strict=True
         ):
             part[:n] = values
-        for slot in range(n):
-            link(memory.links, slot, cells[slot])
-            if numbers[slot] >= first:
-                memory._ring[numbers[slot] % memory.capacity] = slot
+        while np.bincount(cells, minlength=1).max() >= memory._members.shape[1]:
+            memory.widen()
+        fill_cells(memory.compiled, cells, units.compiled)
+        seen = np.flatnonzero(numbers >= first)
+        if len(seen):
+            memory._ring[numbers[seen] % memory.capacity] = seen
         return memory

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,8 +129,7 @@ def read_items(shown: Any, store: ItemStore) -> tuple[Array, list[Any] | None]:
     return np.array(given, dtype=np.float32, order="C"), None
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
+class Reading(NamedTuple):
     """An event, read: `names` are the ids of its items, if it had ids."""
 
     query: Array

@@ -1,13 +1,16 @@
 """When to serve what was learned: bets against the hypothesis that it is no better.
 
 Each judged list is first ranked by the start, by what is served and by the live form, and then
-learned from. For each of two comparisons x ∈ [−1, 1] (live minus served) there is a wealth
+learned from. For each of two comparisons x ∈ {−1, 0, 1} (is the live form better or worse than what
+is served: by the AUC of the judged items, and by whether the best one is liked) there is a wealth
 
     W_t = Π (1 + λ_s x_s),   λ_s = clip(m/v, 0, ½) of the values before s,
 
 which, while the live form is no better (E[x | past] ≤ 0), is a supermartingale: by Ville's
 inequality it ever reaches 1/ε with probability at most ε. The k-th promotion needs W ≥ π²k²/(6ε),
 and Σ 6/(π²k²) = 1: all false promotions together have probability at most ε, whenever one looks.
+The order is promoted only if its AUC is not lower in the mean either: many small gains do not pay
+for a few large losses.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise.files.state import Saved, State
-from samewise.kernels.adapter_event import CREDIBLE, FALL_FIRST, FALL_REST, FIRST, REST
+from samewise.kernels.adapter_event import CREDIBLE, FALL_FIRST, FALL_REST, FIRST, GAIN, REST
 
 PLACES = ("rest", "first")
 """What is tested apart: the order of the judged items (AUC), and whether the best one is liked."""
@@ -39,7 +42,7 @@ class GuardReport:
     ----------
     wealth : dict of str to float
         For "rest" (the order of the judged items) and "first" (the first place): the wealth of the
-        bet that the live form is better than what is served.
+        bet that the live form is better than what is served on more lists than it is worse.
     needed : dict of str to float
         The wealth at which the live form is promoted.
     expected_events : dict of str to float
@@ -79,7 +82,7 @@ class Guard:
 
     def __init__(self, level: float) -> None:
         self.level = level
-        self.bets = np.zeros((5, 4))
+        self.bets = np.zeros((GAIN + 1, 4))
         self.recent = np.zeros(RECENT)
         self.reached = {(place, up): 0 for place in PLACES for up in (True, False)}
         self.served = dict.fromkeys(PLACES, 0)
@@ -105,7 +108,9 @@ class Guard:
 
     def due(self, place: str) -> str:
         """What is due: "promote", "fall back" or nothing."""
-        if self.bets[_BETS[place, True], 0] >= self.needed(place, True) and self.credible:
+        gains = place != "rest" or self.bets[GAIN, 2] >= 0
+        wealth = self.bets[_BETS[place, True], 0]
+        if wealth >= self.needed(place, True) and self.credible and gains:
             return "promote"
         falls = self.bets[_BETS[place, False], 0] >= self.needed(place, False)
         return "fall back" if falls and self.served[place] else ""
@@ -117,6 +122,8 @@ class Guard:
         if why in ("promote", "fall back"):
             self.reached[place, why == "promote"] += 1
         self.bets[_BETS[place, True]] = self.bets[_BETS[place, False]] = 0.0
+        if place == "rest":
+            self.bets[GAIN] = 0.0
         # A promotion asks for an agreement of its own.
         if why != "fall back":
             self.bets[CREDIBLE] = 0.0
@@ -156,7 +163,10 @@ class Guard:
     def restore(cls, saved: Saved) -> Self:
         """The guard of that state."""
         guard = cls(saved.positive("level"))
-        guard.bets = saved.array("bets", 5, 4, dtypes=["float64"])
+        bets = saved.array("bets", None, 4, dtypes=["float64"])
+        # Earlier files are without the gain.
+        saved.check(len(bets) in (GAIN, GAIN + 1), "bets must be five or six")
+        guard.bets[: len(bets)] = bets
         guard.recent = saved.array("recent", RECENT, dtypes=["float64"])
         reached = _numbers(saved, "reached", len(guard.reached))
         guard.reached = dict(zip(guard.reached, reached, strict=True))

@@ -57,9 +57,11 @@ class ItemUnits(Storable):
 
     @property
     def compiled(self) -> tuple[Array, Array, Array, Array, Array]:
-        """What compiled code takes."""
-        half = 0.5 * np.einsum("ij,ij->i", self.pivots, self.pivots)
-        return self.mu, self.L, self.axes, self.pivots, half
+        """What compiled code takes: coordinates along the axes are phi(q), stretched, from μ on."""
+        stretch = 1.0 / np.linalg.norm(self.L, axis=0)
+        pivots = self.pivots - self.mu @ self.axes
+        half = 0.5 * np.einsum("ij,ij->i", pivots, pivots)
+        return self.mu, self.L, stretch, pivots, half
 
     @classmethod
     def of(cls, items: NDArray[Any], random: np.random.RandomState) -> Self:

@@ -9,12 +9,29 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.files.state import Saved, State
-from samewise.kernels.adapter_loops import mean_of
+from samewise.kernels.adapter_loops import Linear, mean_of
 
 RELAX = 0.5
 """τ = ℓ / (‖v‖² ‖phi‖² + 0.5 / weight): PA-II's step."""
 NEWEST = 4.0
 """The newest D counts 4/(t + 3) in D̄: a mean over about the last quarter of the events."""
+WAITING = 16
+"""Updates that pass through the matrices together."""
+
+
+def frozen(D: Array) -> Linear:
+    """What compiled code takes of a matrix that stays as it is."""
+    nothing = np.empty((0, 2 + sum(D.shape)), dtype=np.float32)
+    return D, D, np.array([1.0 if D.size else 0.0, 0.0, 0.0]), nothing
+
+
+def matrix_of(linear: Linear) -> Array:
+    """D̄."""
+    if not linear[2][1]:
+        return linear[0]
+    mean = np.empty_like(linear[0])
+    mean_of(linear, mean)
+    return mean
 
 
 class LinearPart:
@@ -34,13 +51,14 @@ class LinearPart:
         self.margin, self.half_life = margin, half_life
         self.t = 0
         self._A, self._B = np.zeros((2, rank, width), dtype=np.float32)
-        self._scalars = np.ones(2)
+        self._scalars = np.array([1.0, 1.0, 0.0])
+        self._waiting = np.zeros((WAITING, 2 + rank + width), dtype=np.float32)
         self._decay = 1.0 if half_life is None else 0.5 ** (1.0 / half_life)
 
     @property
-    def compiled(self) -> tuple[Array, Array, NDArray[np.float64]]:
+    def compiled(self) -> Linear:
         """What compiled code takes."""
-        return self._A, self._B, self._scalars
+        return self._A, self._B, self._scalars, self._waiting
 
     def lesson(self, weight: float) -> tuple[float, float, float, float, float]:
         """What compiled code takes beside a list that is learned from; counts it."""
@@ -49,15 +67,19 @@ class LinearPart:
         newest = min(NEWEST / (window + 3.0), 1.0)
         return self.margin, weight, RELAX, self._decay, newest
 
+    def begin(self, D: Array) -> None:
+        """Begin at D, before any list."""
+        self._A[:] = D
+
     def mean(self) -> Array:
         """D̄."""
-        mean = np.empty_like(self._A)
-        mean_of(self.compiled, mean)
-        return mean
+        return matrix_of(self.compiled)
 
     def state(self) -> State:
         """All that the next list meets."""
-        arrays: dict[str, NDArray[Any]] = {"A": self._A, "B": self._B, "scalars": self._scalars}
+        arrays: dict[str, NDArray[Any]] = {"A": self._A, "B": self._B}
+        arrays["scalars"] = self._scalars[:2]
+        arrays["waiting"] = self._waiting[: int(self._scalars[2])]
         names = ("t", "margin", "half_life")
         return State(arrays, {name: getattr(self, name) for name in names})
 
@@ -73,6 +95,13 @@ class LinearPart:
             saved.array("A", rank, width, **only),
             saved.array("B", rank, width, **only),
         )
-        part._scalars = saved.array("scalars", 2, dtypes=["float64"])
-        saved.check(bool((part._scalars > 0).all()), "scalars must be positive")
+        part._scalars[:2] = saved.array("scalars", 2, dtypes=["float64"])
+        saved.check(bool((part._scalars[:2] > 0).all()), "scalars must be positive")
+        # Earlier files have none that wait.
+        if saved.has("waiting"):
+            shape = (None, 2 + rank + width)
+            rows = saved.array("waiting", *shape, dtypes=["float32"], empty=True)
+            saved.check(len(rows) < WAITING, "too many updates wait")
+            part._waiting[: len(rows)] = rows
+            part._scalars[2] = len(rows)
         return part

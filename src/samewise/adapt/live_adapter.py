@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,10 +15,11 @@ from samewise._rollback import alone, unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.adapt.adapter_course import AdapterCourse
 from samewise.adapt.event_log import EventLog, Heard
-from samewise.adapt.event_reading import ItemStore, read_event
+from samewise.adapt.event_reading import ItemStore, Reading, read_event
 from samewise.adapt.feedback_events import Event, Judged, Thumb
 from samewise.adapt.item_units import ItemUnits, checked_items
 from samewise.adapt.serving_adapter import ServingAdapter
+from samewise.adapt.warm_start import WarmStart, WarmStarter, read_pairs
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import restored, stored
@@ -42,9 +42,10 @@ class LiveAdapter(ServingAdapter):
         q' = q + phi(q) D̄ + 2 Σ K_i v_i / (Σ K_i + 1),   phi(q) = (q − μ)L,
 
     by a linear part, moved by a passive–aggressive step for each judged list, and by remembered
-    lists, where v_i is the mean of the liked minus the mean of the disliked items of a list whose
-    query was near: K_i = exp(14/g (q·q_i − s̄) − 13.3), s̄ the mean similarity of items, and s̄ + g
-    the median similarity to the nearest. With s the scores of the shown items under q + phi(q) D,
+    lists, where v_i is the mean of the liked minus the mean of the disliked items of one of the 32
+    lists whose queries were nearest: K_i = exp(14/g (q·q_i − s̄) − 13.3), s̄ the mean similarity of
+    items, and s̄ + g the median similarity to the nearest. With s the scores of the shown items
+    under q + phi(q) D,
 
         v = mean of p_i − p_j over liked i and disliked j with s_i − s_j < margin · g,
         ℓ = mean of margin · g − (s_i − s_j) over them,   τ = ℓ / (‖v‖² ‖phi‖² + 0.5),
@@ -54,10 +55,11 @@ class LiveAdapter(ServingAdapter):
 
     What is served is the start, until judged lists have shown that the live form is better; then a
     frozen copy of it. The order and the first place are tested apart, each by a wealth that, were
-    the live form no better, would ever reach what is needed with probability `guard`/2 at most,
-    whenever one looks (Ville's inequality). A promotion also requires answers that agree with the
-    start better than chance. Should the start turn out to be better than what is served, it is
-    served again.
+    the live form better on no more lists than it is worse, would ever reach what is needed with
+    probability `guard`/2 at most, whenever one looks (Ville's inequality). A promotion also
+    requires answers that agree with the start better than chance, and of the order an AUC that is
+    not lower in the mean. Should the start turn out to be better than what is served, it is served
+    again.
 
     Parameters
     ----------
@@ -93,6 +95,8 @@ class LiveAdapter(ServingAdapter):
         The number of features of items and queries.
     n_events_ : int
         How many events were taken.
+    warm_start_ : WarmStart or None
+        What `warm_start` found, if it was called.
 
     See Also
     --------
@@ -130,6 +134,7 @@ class LiveAdapter(ServingAdapter):
 
     def __post_init__(self) -> None:
         self._course: AdapterCourse | None = None
+        self._warm: tuple[Array, WarmStart] | None = None
 
     def __repr__(self) -> str:
         changed = [
@@ -169,6 +174,7 @@ class LiveAdapter(ServingAdapter):
                 )
             self._W = None if W is None else W.astype(np.float32)
             self._store = ItemStore(self.items, rows.shape[1])
+            self._warm = None
             self._begin(ItemUnits.of(rows, random))
             self.log_ = EventLog(self.log)
         return self
@@ -176,6 +182,64 @@ class LiveAdapter(ServingAdapter):
     def _begin(self, units: ItemUnits) -> None:
         rest = (self.margin, self.memory, self.half_life)
         self._course = AdapterCourse(units, self.guard, *rest)
+        if self._warm is not None:
+            self._course.begin(self._warm[0], self._warm[1].served)
+
+    @property
+    def warm_start_(self) -> WarmStart | None:
+        """What `warm_start` found, if it was called."""
+        return None if self._warm is None else self._warm[1]
+
+    def warm_start(self, queries: Any, relevant: Any) -> Self:
+        """Learn a linear part to begin with from queries and items that are relevant to them.
+
+        Several passes over the pairs, in blocks; a fifth of the queries, at most 1 000, are held
+        out. By one half of these it is decided after how many passes to stop; if none ranks
+        relevant items better, the start is kept. What was learned is where the live form begins.
+        On the other half it is compared with the start, by the s-test: if it ranks relevant items
+        higher it is served as version 1, with "warm start" as the reason in the guard's history,
+        and if more of them come first, for the first place too. The guard goes on from there.
+        `reset` and `forget` keep it; a second call begins anew.
+
+        Parameters
+        ----------
+        queries : array of shape (n, d)
+            Queries, at least 20.
+        relevant : array of shape (n, d), or sequence of n ids, lists of ids or arrays
+            For each query a relevant item, or several. Relevant items are ranked among those of the
+            item store if it is an array, of more than 20 000 a sample, and otherwise among each
+            other.
+
+        Returns
+        -------
+        LiveAdapter
+            This adapter; `warm_start_` says what was gained.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from samewise import LiveAdapter
+        >>> rng = np.random.RandomState(0)
+        >>> items = rng.randn(600, 16)
+        >>> items /= np.linalg.norm(items, axis=1, keepdims=True)
+        >>> questions = items.copy()
+        >>> questions[:, :4] += 0.5 * rng.randn(600, 4)
+        >>> adapter = LiveAdapter(items=items, random_state=0).fit(items)
+        >>> adapter.warm_start(questions, range(600)).warm_start_.served
+        ('rest', 'first')
+        """
+        with alone(self), unchanged_if_refused(self, self._random):
+            course, store = self._fitted, self._items()
+            if course.n_events:
+                raise InvalidInputError(
+                    "warm_start comes before the first event. Call reset() to forget "
+                    f"{course.n_events} events first."
+                )
+            pairs = read_pairs(queries, relevant, store)
+            learner = WarmStarter(course.units, self._W, store, self._random)
+            self._warm = learner.learn(pairs)
+            self._begin(course.units)
+        return self
 
     # Feedback
 
@@ -223,33 +287,43 @@ class LiveAdapter(ServingAdapter):
             said = query
         else:
             said = Judged(query, shown, y, candidate)
-        _check_names(weight, user, event)
         with alone(self):
-            if event is not None and event in self.log_.seen:
-                return False
-            # All is read and checked before anything changes; only a thumb takes random numbers.
-            with (
-                unchanged_if_refused(self, self._random)
-                if isinstance(said, Thumb)
-                else nullcontext()
-            ):
-                read = read_event(said, self._items(), self._contrast)
-            shown = read.vectors if read.names is None else read.names
-            heard = Heard(
-                event,
-                user,
-                read.query,
-                shown,
-                read.grades,
-                float(weight),
-                read.tested,
-                read.lead,
-                read.candidate,
-                read.two_kinds,
-            )
-            self._hear(course, heard, read.vectors)
-            self.log_.add(heard)
-        return True
+            found = self._read(said, weight, user, event)
+            if found is not None:
+                self._take(course, *found)
+        return found is not None
+
+    def _read(self, said: Event, weight: Any, user: Any, event: Any) -> tuple[Heard, Array] | None:
+        """An event and the vectors of its items, all checked; None if it was seen before."""
+        _check_names(weight, user, event)
+        if event is not None and event in self.log_.seen:
+            return None
+        read = self._reading(said)
+        heard = Heard(
+            event,
+            user,
+            read.query,
+            read.vectors if read.names is None else read.names,
+            read.grades,
+            float(weight),
+            read.tested,
+            read.lead,
+            read.candidate,
+            read.two_kinds,
+        )
+        return heard, read.vectors
+
+    def _take(self, course: AdapterCourse, heard: Heard, vectors: Array) -> None:
+        """Learn from an event that was read, and keep it."""
+        self._hear(course, heard, vectors)
+        self.log_.add(heard)
+
+    def _reading(self, said: Event) -> Reading:
+        if not isinstance(said, Thumb):
+            return read_event(said, self._items(), self._contrast)
+        # It takes random numbers.
+        with unchanged_if_refused(self, self._random):
+            return read_event(said, self._items(), self._contrast)
 
     def _hear(self, course: AdapterCourse, heard: Heard, vectors: Array) -> None:
         """Learn from an event, if there is something to learn."""
@@ -269,7 +343,7 @@ class LiveAdapter(ServingAdapter):
         return self._random.choice(far, min(5, len(far)), replace=False)
 
     def reset(self) -> None:
-        """Forget all feedback: everything is as after `fit`."""
+        """Forget all feedback: everything is as after `fit`, or `warm_start` if it was called."""
         with alone(self):
             self._begin(self._fitted.units)
             self.log_ = EventLog(self.log_.whole)
@@ -307,8 +381,7 @@ class LiveAdapter(ServingAdapter):
             self.log_.seen = dict(old.seen)
             for heard in kept:
                 vectors = self._items().vectors(heard.shown) if heard.by_ids else heard.shown
-                self._hear(self._fitted, heard, vectors)
-                self.log_.add(heard)
+                self._take(self._fitted, heard, vectors)
             return len(old) - len(kept)
 
     # Files
@@ -325,6 +398,9 @@ class LiveAdapter(ServingAdapter):
             state = State(values={name: getattr(self, name) for name in self._saved})
             if self.initial is not None:
                 state.add("initial", stored(self.initial))
+            if self._warm is not None:
+                D, found = self._warm
+                state.add("warm", found.state()).arrays["warm.D"] = D
             state.add("random", numbers_state(self._random))
             return state.add("course", self._fitted.state()).add("log_", self.log_.state())
 
@@ -354,6 +430,10 @@ class LiveAdapter(ServingAdapter):
         adapter._W = None if initial is None else np.asarray(initial.matrix, dtype=np.float32)
         right = adapter._W is None or adapter._W.shape == (d, d)
         saved.check(right, "initial must be a form of the items' features")
+        if saved.has("warm"):
+            warm, rank = saved.part("warm"), adapter._course.units.L.shape[1]
+            D = warm.array("D", rank, d, dtypes=["float32"])
+            adapter._warm = D, WarmStart.restore(warm)
         adapter._store = ItemStore(None, d)
         adapter.log_ = EventLog.restore(saved.part("log_"), d)
         return adapter

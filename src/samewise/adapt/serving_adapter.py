@@ -14,7 +14,9 @@ from samewise._typing import Array, Indices
 from samewise.adapt.adapter_course import AdapterCourse, Version
 from samewise.adapt.event_reading import ItemStore, checked_query
 from samewise.adapt.guard import PLACES, GuardReport
+from samewise.adapt.headroom import Headroom, measured_headroom
 from samewise.adapt.item_units import checked_items
+from samewise.adapt.linear_part import matrix_of
 from samewise.adapt.query_form import QueryForm
 from samewise.adapt.shown_lists import Slots, fill_slots, team_draft
 from samewise.exceptions import InvalidInputError
@@ -122,9 +124,8 @@ class ServingAdapter(Storable, storable=False):
         _check_place(place)
         units = self._fitted.units
         with alone(self):
-            A, B, scalars = self._fitted.form(which, place)[0]
-            D = scalars[0] * A.astype(np.float64) + scalars[1] * B
-        added = units.L.astype(np.float64) @ D if scalars.any() else np.zeros((len(units.mu),) * 2)
+            D = matrix_of(self._fitted.form(which, place)[0]).astype(np.float64)
+        added = units.L[:, : len(D)].astype(np.float64) @ D
         start = np.eye(len(added)) if self._W is None else self._W
         bias = -(units.mu.astype(np.float64) @ added)
         return (start + added).astype(np.float32), bias.astype(np.float32)
@@ -132,6 +133,44 @@ class ServingAdapter(Storable, storable=False):
     def _base(self, Q: Array) -> Array:
         """Queries under the start."""
         return Q if self._W is None else Q @ self._W
+
+    def headroom(self, queries: Any, relevant: Any) -> Headroom:
+        """What is to be won with such pairs, before anything is learned.
+
+        The start is compared with a linear map that is learned from the pairs in closed form, on
+        queries it was not learned from (cross-validation). Nothing is changed.
+
+        Parameters
+        ----------
+        queries : array of shape (n, d)
+            Queries, at least 20.
+        relevant : array of shape (n, d) or sequence of ids
+            The relevant item of each query. It is ranked among the items of the store, of which
+            20 000 evenly spaced ones are taken if there are more, and all other relevant items.
+
+        Returns
+        -------
+        Headroom
+            The values of the start and of the map, and a sentence about them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_digits
+        >>> from samewise import LiveAdapter
+        >>> X, y = load_digits(return_X_y=True)
+        >>> X = X / np.linalg.norm(X, axis=1, keepdims=True)
+        >>> items, queries = X[:100], X[100:]
+        >>> relevant = [np.flatnonzero(y[:100] == label)[0] for label in y[100:]]
+        >>> adapter = LiveAdapter(items=items, random_state=0).fit(items)
+        >>> found = adapter.headroom(queries, relevant)
+        >>> round(found.start["auc"], 2), round(found.attainable["auc"], 2)
+        (0.85, 0.98)
+        >>> found.sentence[:28]
+        'An adapter is likely to help'
+        """
+        course = self._fitted
+        return measured_headroom(queries, relevant, self._W, course.units, self._items())
 
     def rank(self, query: Any, items: Any = None, k: int = 10) -> Indices:
         """The k best items for a query, under what is served.

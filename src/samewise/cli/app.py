@@ -26,6 +26,7 @@ _COMMANDS = {
     "datasets": "List the data sets that can be named as DATA; describe, export or fetch one.",
     "filter": "Route documents to the topics they are relevant to, one JSON line for each "
     "decision.",
+    "adapt": "Replay a log of feedback through a live adapter, and say what it would have gained.",
     "serve": "Serve search that learns from its users, over HTTP; nothing acknowledged is lost.",
     "report": "Write one HTML file about a model: what it gains, pictures, and hard cases.",
 }

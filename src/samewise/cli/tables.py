@@ -98,7 +98,7 @@ def read_table(source: str, columns: Columns, known_label: str | None = None) ->
     if kind in (".jsonl", ".ndjson"):
         return _from_lines(_text_of(lambda: path.read_text(encoding="utf-8"), source), wanted)
     if kind == ".parquet":
-        return _from_frame(_parquet(path, source), wanted, 0)
+        return _from_frame(read_parquet(path, source), wanted, 0)
     if kind in (".csv", ".tsv"):
         return _from_frame(_csv(path, source, "\t" if kind == ".tsv" else ","), wanted, 2)
     raise InvalidInputError(
@@ -208,7 +208,8 @@ def _rows_as_long_as_names(read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
             raise
 
 
-def _parquet(path: Path, source: str) -> pd.DataFrame:
+def read_parquet(path: Path, source: str) -> pd.DataFrame:
+    """The frame of a Parquet file."""
     try:
         return pd.read_parquet(path)
     except MemoryError:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
-import select
-import sys
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from samewise.exceptions import FileFormatError, InvalidInputError
-
-_Made = TypeVar("_Made")
-
-_LONGEST = 2**26
-"""Bytes of a line, or of a file in a folder, that are read at most."""
+from samewise.files.json_lines import LONGEST, check_length, check_text, lines_of, objects
 
 
 @dataclass(frozen=True)
@@ -99,12 +89,12 @@ class Documents:
             The next document; None where standard input has no more for the moment.
         """
         if self.source == "-":
-            lines = _lines(_standard_input())
+            lines = lines_of("-")
             yield from objects(lines, "standard input", self.skip, _document)
         elif os.path.isdir(self.source):
             yield from self._folder(Path(self.source))
         else:
-            lines = _lines(_content(self.source))
+            lines = lines_of(self.source)
             yield from objects(lines, self.source, self.skip, _document)
 
     def skip(self, sentence: str) -> None:
@@ -126,8 +116,8 @@ class Documents:
             id, where = path.relative_to(folder).as_posix(), str(path)
             try:
                 with path.open("rb") as file:
-                    content = file.read(_LONGEST + 1)
-                _check_length(content, where)
+                    content = file.read(LONGEST + 1)
+                check_length(content, where)
                 yield Document(_id(id, where), content.decode("utf-8"), where)
             except UnicodeDecodeError as error:
                 self.skip(f"{where} is not UTF-8 ({error.reason} at byte {error.start}).")
@@ -201,7 +191,7 @@ class Judgments:
         """
         source = Documents(path, on_error, report)
         judge = cls()
-        for _ in objects(_lines(_content(source.source)), source.source, source.skip, judge._add):
+        for _ in objects(lines_of(source.source), source.source, source.skip, judge._add):
             pass
         return judge
 
@@ -219,112 +209,6 @@ class Judgments:
             raise FileFormatError(f"{where} should have a topic, and true or false as relevant.")
         check_text(entry["topic"], where)
         self._judged.setdefault(id, {})[entry["topic"]] = entry["relevant"]
-
-
-def _content(path: str) -> Iterator[bytes]:
-    """The content of a file in pieces, unpacked if its name ends in .gz."""
-    if not path.endswith(".gz"):
-        with open(path, "rb") as file:
-            yield from iter(partial(file.read, 2**16), b"")
-        return
-    try:
-        with gzip.open(path, "rb") as packed:
-            # Small pieces: the one in which damage is found is lost as a whole.
-            yield from iter(partial(packed.read1, 2**12), b"")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FileFormatError(
-            f"{path} is damaged or cut off ({str(error).rstrip('.')}); what comes before that was "
-            "read. Give the whole file."
-        ) from error
-
-
-def _lines(pieces: Iterable[bytes | None]) -> Iterator[bytes | None]:
-    """The lines of pieces of text; of one that is too long, no more than shows that it is."""
-    rest: list[bytes] = []
-    length = 0
-    for piece in pieces:
-        if piece is None:
-            yield None
-            continue
-        *lines, last = piece.split(b"\n")
-        for line in lines:
-            yield b"".join([*rest, line]) if rest else line
-            rest, length = [], 0
-        if last and length <= _LONGEST:
-            rest.append(last)
-            length += len(last)
-    yield b"".join(rest)
-
-
-def _standard_input() -> Iterator[bytes | None]:
-    """Pieces of standard input, and None whenever the next one has not come yet."""
-    source: Any = sys.stdin.buffer
-    try:
-        number = source.fileno()
-        select.select([number], [], [], 0)
-    except (OSError, ValueError):
-        # Not a file of the system, or a system that cannot ask it.
-        yield from iter(partial(source.read1, 2**16), b"")
-        return
-    piece = b"any"
-    while piece:
-        if not select.select([number], [], [], 0)[0]:
-            yield None
-        piece = os.read(number, 2**20)
-        yield piece
-
-
-def objects(
-    lines: Iterable[bytes | None],
-    name: str,
-    skip: Callable[[str], None],
-    make: Callable[[dict[str, Any], str], _Made],
-) -> Iterator[_Made | None]:
-    """What `make` makes of the JSON object of each line, and of where it is; None while waiting.
-
-    Lines that are malformed are skipped, blank ones silently.
-    """
-    number = 0
-    for line in lines:
-        if line is None:
-            yield None
-            continue
-        number += 1
-        if line.strip():
-            try:
-                yield make(_object(line, f"{name}:{number}"), f"{name}:{number}")
-            except FileFormatError as error:
-                skip(str(error))
-
-
-def check_text(text: str, where: str) -> None:
-    """Refuse what JSON can write, but no file in UTF-8: half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise FileFormatError(
-            f"{where} has {text[error.start]!r}, half of a surrogate pair, which is no character; "
-            "write both halves or leave it out."
-        ) from error
-
-
-def _check_length(content: bytes, where: str) -> None:
-    if len(content) > _LONGEST:
-        raise FileFormatError(
-            f"{where} is longer than {_LONGEST:,} bytes, the most that one document may have; cut "
-            "it into several."
-        )
-
-
-def _object(line: bytes, where: str) -> dict[str, Any]:
-    _check_length(line, where)
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{where} is not JSON ({error}).") from error
-    if not isinstance(entry, dict):
-        raise FileFormatError(f"{where} should be an object, not {type(entry).__name__}.")
-    return entry
 
 
 def _document(entry: dict[str, Any], where: str) -> Document:

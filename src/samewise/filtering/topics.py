@@ -13,7 +13,7 @@ from typing import Any
 from xml.parsers import expat
 
 from samewise.exceptions import FileFormatError
-from samewise.filtering.documents import check_text, objects
+from samewise.files.json_lines import check_text, objects
 
 _FIELDS = {
     "title": "title",

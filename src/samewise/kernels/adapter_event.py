@@ -14,6 +14,7 @@ from samewise.kernels.adapter_loops import (
     Grades,
     Lesson,
     Linear,
+    add_product,
     agreement,
     bet,
     combine,
@@ -22,26 +23,33 @@ from samewise.kernels.adapter_loops import (
     products,
 )
 from samewise.kernels.event_cells import (
+    LINES,
     PROBES,
+    Cells,
     Events,
-    Links,
+    Kernel,
     Numbers,
-    link,
+    Sketches,
     nearest_pivots,
+    put,
     recall,
-    unlink,
+    sketch,
+    take_out,
 )
 
 Units: TypeAlias = tuple[Array, Array, Array, Array, Array]
-"""μ, L, the leading axes, the pivots in them and half the squared norms of these."""
-Kernel: TypeAlias = tuple[float, float, float, float]
+"""μ, L, what turns phi(q) into coordinates, the pivots in these and half their squared norms."""
+Memory: TypeAlias = tuple[Cells, Events, Sketches]
 
 LARGEST = 1e6
 """Beyond this, products of what is learned could leave float32."""
 SOUND, ONE_KIND, SIZE, ANSWER = range(4)
 """What `sound` finds: nothing wrong; nothing to compare; values too large; a wrong answer."""
-REST, FIRST, CREDIBLE, FALL_REST, FALL_FIRST = range(5)
-"""The rows of the bets: live against served, the agreement with the start, start against served."""
+REST, FIRST, CREDIBLE, FALL_REST, FALL_FIRST, GAIN = range(6)
+"""The rows of the bets: live against served, the agreement with the start, start against served.
+
+The last is no bet: the sums say by how much the live form orders lists better than what is served.
+"""
 
 
 @njit(cache=True)
@@ -86,40 +94,44 @@ def whiten(q: Array, mu: Array, L: Array, out: Array) -> None:
 @njit(cache=True)
 def add_linear(f: Array, linear: Linear, out: Array) -> None:
     """out += f D̄."""
-    A, B, scalars = linear
+    scalars = linear[2]
     if scalars[0] != 0.0:
-        combine(f * f.dtype.type(scalars[0]), A, out)
+        add_product(f, linear, 0, scalars[0], out)
     if scalars[1] != 0.0:
-        combine(f * f.dtype.type(scalars[1]), B, out)
+        add_product(f, linear, 1, scalars[1], out)
 
 
 @njit(cache=True)
-def near_cells(q: Array, units: Units) -> Numbers:
-    """The cells of the pivots nearest to q, the nearest first."""
-    z = np.zeros(units[2].shape[1], dtype=q.dtype)
-    combine(q, units[2], z)
+def near_cells(z: Array, units: Units) -> Numbers:
+    """The cells of the pivots nearest to coordinates, the nearest first."""
     return nearest_pivots(units[3], units[4], z, PROBES)
 
 
 @njit(cache=True)
 def embed_rows(
     Q: Array,
+    F: Array,
     units: Units,
     linear: Linear,
-    links: Links,
-    events: Events,
+    memory: Memory,
     view: Numbers,
     kernel: Kernel,
     out: Array,
 ) -> None:
-    """out += what a form adds to the start, for each row of Q."""
+    """out += what a form adds to the start, for each row of Q.
+
+    F are the whitened queries; where it is empty, they are computed.
+    """
     f = np.empty(units[1].shape[1], dtype=Q.dtype)
     for i in range(Q.shape[0]):
-        if linear[2][0] != 0.0:
+        if F.shape[0]:
+            f[:] = F[i]
+        else:
             whiten(Q[i], units[0], units[1], f)
-            add_linear(f, linear, out[i])
+        add_linear(f, linear, out[i])
         if view[0, 0] < view[0, 1]:
-            recall(Q[i], near_cells(Q[i], units), links, events, view, kernel, out[i : i + 1])
+            z = f * units[2]
+            recall(Q[i], z, near_cells(z, units), memory, view, kernel, out[i : i + 1])
 
 
 @njit(cache=True)
@@ -129,12 +141,12 @@ def hear_list(
     grades: Grades,
     units: Units,
     linears: tuple[Linear, Linear, Linear],
-    memory: tuple[Links, Events, Numbers, Kernel],
+    memory: tuple[Memory, Numbers, Kernel],
     guard: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     heard: tuple[int, float, int],
     lesson: Lesson,
     place: tuple[int, int],
-) -> bool:
+) -> tuple[bool, bool]:
     """Test, then train: one judged list.
 
     Parameters
@@ -144,7 +156,7 @@ def hear_list(
     linears
         Of the live form, the order served, and the first place served.
     memory
-        Links and events, the views of these three forms (of two, where the last are one), the
+        What is remembered, the views of these three forms (of two, where the last are one), the
         kernel.
     guard
         The bets, the last agreements with the start, and the log wealth at which something is due.
@@ -154,29 +166,32 @@ def hear_list(
     place
         The slot to remember the list in (none if negative) and its number.
 
-    Returns whether something is due.
+    Returns whether something is due, and whether the cell of the list is full.
     """
     q, base = queries
-    links, events, views, kernel = memory
-    near = near_cells(q, units)
+    remembered, views, kernel = memory
     f = np.empty(units[1].shape[1], dtype=q.dtype)
     whiten(q, units[0], units[1], f)
+    z = f * units[2]
+    near = near_cells(z, units)
     moved = np.zeros(q.shape[0], dtype=q.dtype)
-    combine(f, linears[0][0], moved)
+    add_product(f, linears[0], 0, 1.0, moved)
     bets, recent, limits = guard
     if heard[0]:
         under = _under(base, f, moved, linears, views.shape[0])
-        recall(q, near, links, events, views, kernel, under[: views.shape[0]])
+        recall(q, z, near, remembered, views, kernel, under[: views.shape[0]])
         _place_bets(under, shown, grades, heard[2], bets, recent)
     elif heard[1] != 0.0:
         bet(bets[REST], heard[1])
     learn_list(linears[0], f, moved, base, shown, grades, lesson)
+    full = False
     if place[0] >= 0:
-        _remember(q, shown, grades, near[0], links, events, place, lesson[1])
+        full = _remember(q, shown, grades, near[0], remembered, place, lesson[1])
+        sketch(z, float(np.dot(q, units[0])), place[1], remembered[2], place[0])
     due = False
     for i in range(bets.shape[0]):
         due |= bets[i, 0] >= limits[i]
-    return due
+    return due, full
 
 
 @njit(cache=True)
@@ -189,7 +204,7 @@ def _under(
         under[w] = base
     scalars = linears[0][2]
     under[0] += base.dtype.type(scalars[0]) * moved
-    combine(f * f.dtype.type(scalars[1]), linears[0][1], under[0])
+    add_product(f, linears[0], 1, scalars[1], under[0])
     add_linear(f, linears[1], under[1])
     if n == 3:
         add_linear(f, linears[2], under[2])
@@ -216,11 +231,13 @@ def _place_bets(
     bet(bets[FALL_FIRST], best[n - 1] - best[n - 2])
     if math.isnan(auc[0]):
         return
-    bet(bets[REST], auc[0] - auc[1])
+    bet(bets[REST], np.sign(auc[0] - auc[1]))
+    bets[GAIN, 1] += 1.0
+    bets[GAIN, 2] += auc[0] - auc[1]
     agreed = 2.0 * auc[n - 1] - 1.0
     recent[int(bets[CREDIBLE, 1]) % recent.shape[0]] = agreed
     bet(bets[CREDIBLE], agreed)
-    bet(bets[FALL_REST], auc[n - 1] - auc[1])
+    bet(bets[FALL_REST], np.sign(auc[n - 1] - auc[1]))
 
 
 @njit(cache=True)
@@ -229,22 +246,40 @@ def _remember(
     shown: Array,
     grades: Grades,
     cell: int,
-    links: Links,
-    events: Events,
+    memory: Memory,
     place: tuple[int, int],
     weight: float,
-) -> None:
-    """Write a list that has items of two kinds into a slot, in the place of what it held."""
+) -> bool:
+    """Write a list that has items of two kinds into a slot, in the place of what it held.
+
+    Returns whether its cell is full.
+    """
+    cells, events, _ = memory
     slot, number = place
-    if links[3][slot] >= 0:
-        unlink(links, slot)
-    queries, directions, numbers, weights = events
-    queries[slot] = q
-    contrast(shown, grades, directions[slot])
+    if cells[2][slot] >= 0:
+        take_out(cells, slot)
+    vectors, numbers, weights = events
+    vectors[slot, 0] = q
+    contrast(shown, grades, vectors[slot, 1])
     numbers[slot], weights[slot] = number, weight
-    link(links, slot, cell)
+    return put(cells, slot, cell)
 
 
-def no_links(n_cells: int, n_slots: int) -> Any:
-    """Links of empty cells."""
-    return tuple(np.full(n, -1, dtype=np.int64) for n in (n_cells, n_slots, n_slots, n_slots))
+@njit(cache=True)
+def fill_cells(memory: Memory, of_slot: Numbers, units: Units) -> None:
+    """Put the events of the first slots into cells, and write their sketches."""
+    cells, (vectors, numbers, _), sketches = memory
+    f = np.empty(units[1].shape[1], dtype=vectors.dtype)
+    for i in range(of_slot.shape[0]):
+        q = vectors[i, 0]
+        whiten(q, units[0], units[1], f)
+        put(cells, i, of_slot[i])
+        sketch(f * units[2], float(np.dot(q, units[0])), numbers[i], sketches, i)
+
+
+def no_sketches(n_slots: int) -> Any:
+    """Sketches of empty slots; they begin where a line of the cache begins."""
+    room = np.zeros(n_slots * LINES + 64, dtype=np.int8)
+    begin = -room.ctypes.data % 64
+    codes = room[begin : begin + n_slots * LINES].reshape(n_slots, LINES)
+    return codes, codes.view(np.float32), codes.view(np.int64)

@@ -5,7 +5,8 @@ of two judged items that of the higher grade should come first.
 
 The linear part is D = a A with its mean D̄ = D + c B. Where a list moves D by τ f vᵀ and the newest
 D counts w in the mean, B moves by −τ/c f vᵀ and c shrinks by 1 − w: the mean of the whole course
-costs one more update of rank one, and nothing where the list moves nothing.
+costs one more update of rank one, and nothing where the list moves nothing. Updates wait until
+there are several, and then pass through the matrices once.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ from samewise.kernels.steps import step_size
 
 Grades: TypeAlias = NDArray[np.int64]
 Scalars: TypeAlias = NDArray[np.float64]
-Linear: TypeAlias = tuple[Array, Array, Scalars]
-"""A, B and (a, c): D = a A and D̄ = a A + c B. Of a frozen copy c is 0."""
+Linear: TypeAlias = tuple[Array, Array, Scalars, Array]
+"""A, B, (a, c, number of updates that wait) and these: D = a A and D̄ = a A + c B.
+
+An update that waits is a row (x, y, f, v): A += x f vᵀ and B += y f vᵀ. Of a frozen copy c is 0.
+"""
 Lesson: TypeAlias = tuple[float, float, float, float, float]
 """Margin, weight, PA-II's relaxation, how much of the past is kept, weight of the newest D in D̄."""
+SMALL = 1e-12
+"""Below this a factor goes into its matrix."""
 
 
 @njit(cache=True, fastmath=FAST)
@@ -151,15 +157,56 @@ def contrast(shown: Array, grades: Grades, v: Array) -> None:
                 v[k] += w * row[k]
 
 
+@njit(cache=True)
+def add_product(f: Array, linear: Linear, which: int, scale: float, out: Array) -> None:
+    """out += scale · f A, or f B if `which` is 1, with the updates that wait."""
+    A, B, scalars, waiting = linear
+    scaled = f * f.dtype.type(scale)
+    if which == 0:
+        combine(scaled, A, out)
+    else:
+        combine(scaled, B, out)
+    r = f.shape[0]
+    n = int(scalars[2])
+    weights = np.empty(n, dtype=f.dtype)
+    for i in range(n):
+        weights[i] = waiting[i, which] * _dot(waiting[i, 2 : 2 + r], scaled)
+    combine(weights, waiting[:n, 2 + r :], out)
+
+
 @njit(cache=True, fastmath=FAST)
-def _add_twice(A: Array, B: Array, a: float, b: float, f: Array, v: Array) -> None:
-    """A += a f vᵀ and B += b f vᵀ."""
-    for r in range(f.shape[0]):
-        first, second = A[r], B[r]
-        x, y = A.dtype.type(a * f[r]), A.dtype.type(b * f[r])
-        for k in range(v.shape[0]):
-            first[k] += x * v[k]
-            second[k] += y * v[k]
+def settle(linear: Linear) -> None:
+    """Add the updates that wait to A and B."""
+    A, B, scalars, waiting = linear
+    n, r = int(scalars[2]), A.shape[0]
+    x, y = np.zeros(n + 4, dtype=A.dtype), np.zeros(n + 4, dtype=A.dtype)
+    for j in range(r):
+        first, second = A[j], B[j]
+        for i in range(n):
+            x[i], y[i] = waiting[i, 0] * waiting[i, 2 + j], waiting[i, 1] * waiting[i, 2 + j]
+        for i in range(0, n, 4):
+            # Beyond the last of them weights are 0.
+            v0, v1 = waiting[i, 2 + r :], waiting[min(i + 1, n - 1), 2 + r :]
+            v2, v3 = waiting[min(i + 2, n - 1), 2 + r :], waiting[min(i + 3, n - 1), 2 + r :]
+            x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+            y0, y1, y2, y3 = y[i], y[i + 1], y[i + 2], y[i + 3]
+            for k in range(first.shape[0]):
+                first[k] += x0 * v0[k] + x1 * v1[k] + x2 * v2[k] + x3 * v3[k]
+                second[k] += y0 * v0[k] + y1 * v1[k] + y2 * v2[k] + y3 * v3[k]
+    scalars[2] = 0.0
+
+
+@njit(cache=True)
+def _await(linear: Linear, x: float, y: float, f: Array, v: Array) -> None:
+    """A += x f vᵀ and B += y f vᵀ, at once or when there are several."""
+    _, _, scalars, waiting = linear
+    row = waiting[int(scalars[2])]
+    row[0], row[1] = x, y
+    row[2 : 2 + f.shape[0]] = f
+    row[2 + f.shape[0] :] = v
+    scalars[2] += 1.0
+    if scalars[2] == waiting.shape[0]:
+        settle(linear)
 
 
 @njit(cache=True)
@@ -177,7 +224,7 @@ def learn_list(
     `base` is the query under the start, f its whitened form and `moved` f A. First everything
     fades; the newest D then has its weight in the mean.
     """
-    A, B, scalars = linear
+    scalars = linear[2]
     margin, weight, relax, decay, newest = lesson
     scalars[0] *= decay
     scalars[1] *= decay
@@ -193,32 +240,39 @@ def learn_list(
         # The newest is all there is: B is zero, and stays so.
         scalars[1] = 1.0
         if tau != 0.0:
-            _add_twice(A, B, tau / scalars[0], 0.0, f, v)
+            _await(linear, tau / scalars[0], 0.0, f, v)
     else:
         if tau != 0.0:
-            _add_twice(A, B, tau / scalars[0], -tau / scalars[1], f, v)
+            _await(linear, tau / scalars[0], -tau / scalars[1], f, v)
         scalars[1] *= 1.0 - newest
-    _rescale(A, scalars, 0)
-    _rescale(B, scalars, 1)
+    if min(scalars[0], scalars[1]) < SMALL:
+        _rescale(linear)
     return tau
 
 
 @njit(cache=True)
-def _rescale(M: Array, scalars: Scalars, at: int) -> None:
-    """Put the factor into the matrix before it is too small for float32."""
-    if scalars[at] < 1e-12:
-        M *= M.dtype.type(scalars[at])
-        scalars[at] = 1.0
+def _rescale(linear: Linear) -> None:
+    """Put the factors into the matrices before they are too small for float32."""
+    settle(linear)
+    A, B, scalars, _ = linear
+    A *= A.dtype.type(scalars[0])
+    B *= B.dtype.type(scalars[1])
+    scalars[:2] = 1.0
 
 
 @njit(cache=True)
 def mean_of(linear: Linear, out: Array) -> None:
     """out = D̄ = a A + c B."""
-    A, B, scalars = linear
+    A, B, scalars, waiting = linear
     a, c = out.dtype.type(scalars[0]), out.dtype.type(scalars[1])
-    for i in range(A.shape[0]):
+    r = A.shape[0]
+    for i in range(r):
         for k in range(A.shape[1]):
             out[i, k] = a * A[i, k] + c * B[i, k]
+    for j in range(int(scalars[2])):
+        x = a * waiting[j, 0] + c * waiting[j, 1]
+        for i in range(r):
+            combine(x * waiting[j, 2 + i : 3 + i], waiting[j : j + 1, 2 + r :], out[i])
 
 
 @njit(cache=True)

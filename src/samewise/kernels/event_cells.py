@@ -1,11 +1,14 @@
 """Remembered events in cells: which are near a query, without looking at all of them.
 
 Cells belong to pivots, compared in a few leading coordinates z. An event lies in the cell of its
-nearest pivot; the cells of a query's nearest pivots, newest events first, give its candidates. A
-cell is a doubly linked list of slots.
+nearest pivot; the cells of a query's nearest pivots, newest events first, give its candidates. Of
+these the nearest are chosen by sketches, one byte for each of more leading coordinates: whole
+vectors would have to come from slow memory.
 
-    links    heads of the cells; next, previous and cell of each slot (−1: none)
-    events   query, direction, number and weight of each slot
+    cells     the slots in each cell, the newest last; how many; the cell of each slot (−1: none)
+    events    query and direction, number and weight of each slot
+    sketches  of each slot, in two lines of the cache: coordinates as whole numbers up to 127, their
+              unit, μ·q_i, and again the number; as int8, float32 and int64
 """
 
 from __future__ import annotations
@@ -21,23 +24,30 @@ from samewise._typing import Array
 from samewise.kernels.rank_one import FAST
 
 Numbers: TypeAlias = NDArray[np.int64]
-Links: TypeAlias = tuple[Numbers, Numbers, Numbers, Numbers]
-Events: TypeAlias = tuple[Array, Array, Numbers, NDArray[np.float64]]
+Cells: TypeAlias = tuple[NDArray[np.int32], Numbers, Numbers]
+Events: TypeAlias = tuple[Array, Numbers, NDArray[np.float64]]
+Sketches: TypeAlias = tuple[NDArray[np.int8], Array, Numbers]
+Kernel: TypeAlias = tuple[float, float, float, float, int]
 
+LINES = 128
+"""Bytes of a sketch: two lines of the cache."""
+SKETCHED = LINES - 16
+"""Leading coordinates in a sketch. What follows are two floats and a number of 8 bytes."""
+_UNIT, _OFFSET, _NUMBER = SKETCHED // 4, SKETCHED // 4 + 1, SKETCHED // 8 + 1
 PROBES = 8
 CANDIDATES = 320
-"""Cells, and events in them, that are looked at for a query."""
+"""Cells, and events in them that a view sees, that are looked at for a query."""
 LEAST = 1e-4
 """Below this a kernel counts as 0."""
 
 
 @njit(cache=True, fastmath=FAST)
 def _similarities(rows: Array, half: Array, z: Array, out: Array) -> None:
-    """z·row − ‖row‖²/2: the larger, the nearer."""
+    """z·row − ‖row‖²/2, of the first coordinates of z: the larger, the nearer."""
     for j in range(rows.shape[0]):
         row = rows[j]
         total = z.dtype.type(0)
-        for k in range(z.shape[0]):
+        for k in range(rows.shape[1]):
             total += row[k] * z[k]
         out[j] = total - half[j]
 
@@ -65,28 +75,122 @@ def nearest_pivots(pivots: Array, half: Array, z: Array, n: int) -> Numbers:
 
 
 @njit(cache=True)
-def link(links: Links, slot: int, cell: int) -> None:
-    """Put a slot at the head of a cell."""
-    heads, following, previous, cells = links
-    first = heads[cell]
-    following[slot], previous[slot], cells[slot] = first, -1, cell
-    if first >= 0:
-        previous[first] = slot
-    heads[cell] = slot
+def put(cells: Cells, slot: int, cell: int) -> bool:
+    """Put a slot into a cell that has room; whether the cell is then full."""
+    members, counts, of_slot = cells
+    members[cell, counts[cell]] = slot
+    of_slot[slot] = cell
+    counts[cell] += 1
+    return counts[cell] == members.shape[1]
 
 
 @njit(cache=True)
-def unlink(links: Links, slot: int) -> None:
+def take_out(cells: Cells, slot: int) -> None:
     """Take a slot out of its cell."""
-    heads, following, previous, cells = links
-    after, before = following[slot], previous[slot]
-    if before >= 0:
-        following[before] = after
-    else:
-        heads[cells[slot]] = after
-    if after >= 0:
-        previous[after] = before
-    cells[slot] = -1
+    members, counts, of_slot = cells
+    cell = of_slot[slot]
+    mine, at = members[cell], 0
+    while mine[at] != slot:
+        at += 1
+    counts[cell] -= 1
+    for i in range(at, counts[cell]):
+        mine[i] = mine[i + 1]
+    of_slot[slot] = -1
+
+
+@njit(cache=True)
+def sketch(z: Array, offset: float, number: int, sketches: Sketches, slot: int) -> None:
+    """Write the sketch of an event with coordinates z."""
+    codes, floats, whole = sketches
+    n = min(z.shape[0], SKETCHED)
+    largest = z.dtype.type(0)
+    for k in range(n):
+        largest = max(largest, abs(z[k]))
+    unit = largest / z.dtype.type(127)
+    scale = z.dtype.type(1) / unit if unit > 0 else z.dtype.type(0)
+    codes[slot, :SKETCHED] = 0
+    for k in range(n):
+        codes[slot, k] = np.int8(np.rint(z[k] * scale))
+    floats[slot, _UNIT], floats[slot, _OFFSET] = unit, offset
+    whole[slot, _NUMBER] = number
+
+
+@njit(cache=True, fastmath=FAST)
+def _candidates(
+    z: Array,
+    near: Numbers,
+    cells: Cells,
+    sketches: Sketches,
+    views: Numbers,
+    found: Numbers,
+    scores: Array,
+) -> Numbers:
+    """For each view w the candidates found[w], and how near they are by their sketches; how many.
+
+    Scores are q·q_i, but for a constant and for what lies beyond the sketched coordinates.
+    """
+    members, counts, _ = cells
+    codes, floats, whole = sketches
+    n_views, most = found.shape
+    held = np.zeros(n_views, dtype=np.int64)
+    width = min(z.shape[0], SKETCHED)
+    for cell in near:
+        for at in range(counts[cell] - 1, -1, -1):
+            slot = members[cell, at]
+            number = whole[slot, _NUMBER]
+            total = z.dtype.type(0)
+            for k in range(width):
+                total += z.dtype.type(codes[slot, k]) * z[k]
+            score = floats[slot, _UNIT] * total + floats[slot, _OFFSET]
+            for w in range(n_views):
+                if held[w] < most and views[w, 0] <= number < views[w, 1]:
+                    found[w, held[w]], scores[w, held[w]] = slot, score
+                    held[w] += 1
+        if held.min() == most:
+            break
+    return held
+
+
+@njit(cache=True)
+def _keep_nearest(found: Numbers, scores: Array, n: int, most: int) -> int:
+    """Of n candidates, move the `most` with the highest scores to the front; how many there are.
+
+    They keep their order; of equal scores the first count.
+    """
+    if n <= most:
+        return n
+    values = scores[:n].copy()
+    low, high, at = 0, n - 1, most - 1
+    # Quickselect: values[at] becomes the lowest of the highest.
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if at <= j:
+            high = j
+        elif at >= i:
+            low = i
+        else:
+            break
+    least = values[at]
+    above = 0
+    for i in range(n):
+        above += scores[i] > least
+    equal, kept = most - above, 0
+    for i in range(n):
+        if scores[i] > least or (scores[i] == least and equal > 0):
+            equal -= scores[i] == least
+            found[kept] = found[i]
+            kept += 1
+    return kept
 
 
 @njit(cache=True, fastmath=FAST)
@@ -98,77 +202,71 @@ def _dot(u: Array, v: Array) -> Any:
 
 
 @njit(cache=True, fastmath=FAST)
-def _add(out: Array, c: Any, v: Array) -> None:
-    for k in range(v.shape[0]):
-        out[k] += c * v[k]
+def _add_directions(
+    out: Array, vectors: Array, slots: Numbers, weights: NDArray[np.float64]
+) -> None:
+    """out += Σ weights_j v_j of the directions in some slots, four at a time."""
+    n, kind = slots.shape[0], out.dtype.type
+    j = 0
+    while j + 4 <= n:
+        v0, v1 = vectors[slots[j], 1], vectors[slots[j + 1], 1]
+        v2, v3 = vectors[slots[j + 2], 1], vectors[slots[j + 3], 1]
+        w0, w1 = kind(weights[j]), kind(weights[j + 1])
+        w2, w3 = kind(weights[j + 2]), kind(weights[j + 3])
+        for k in range(out.shape[0]):
+            out[k] += w0 * v0[k] + w1 * v1[k] + w2 * v2[k] + w3 * v3[k]
+        j += 4
+    while j < n:
+        v, w = vectors[slots[j], 1], kind(weights[j])
+        for k in range(out.shape[0]):
+            out[k] += w * v[k]
+        j += 1
 
 
 @njit(cache=True)
 def recall(
     q: Array,
+    z: Array,
     near: Numbers,
-    links: Links,
-    events: Events,
+    memory: tuple[Cells, Events, Sketches],
     views: Numbers,
-    kernel: tuple[float, float, float, float],
-    out: Array,
-) -> int:
-    """out[w] += α Σ K_i v_i / (Σ K_i + 1) for each view w, over the candidates of q.
-
-    A view is (first number, number after the last, now): the events it sees and the time by which
-    it judges their age; where the first is not below the second it sees none. `kernel` is (α, β, c,
-    rate): K_i = weight_i exp(β (q·q_i − c) − rate · age). Returns how many events were looked at.
-    """
-    heads, following, _, _ = links
-    queries, directions, numbers, weights = events
-    alpha, beta, center, rate = kernel
-    n_views = views.shape[0]
-    total = np.zeros(n_views)
-    sums = np.zeros_like(out)
-    looked = 0
-    for cell in near:
-        slot = heads[cell]
-        while slot >= 0 and looked < CANDIDATES:
-            looked += 1
-            # Far beyond what unit vectors reach, and far below what overflows.
-            s = min(beta * (float(_dot(q, queries[slot])) - center), 60.0)
-            number = numbers[slot]
-            for w in range(n_views):
-                if views[w, 0] <= number < views[w, 1]:
-                    K = weights[slot] * math.exp(s - rate * (views[w, 2] - number))
-                    if K >= LEAST:
-                        total[w] += K
-                        _add(sums[w], out.dtype.type(K), directions[slot])
-            slot = following[slot]
-    for w in range(n_views):
-        _add(out[w], out.dtype.type(alpha / (total[w] + 1.0)), sums[w])
-    return looked
-
-
-@njit(cache=True)
-def recall_rows(
-    Q: Array,
-    Z: Array,
-    pivots: Array,
-    half: Array,
-    links: Links,
-    events: Events,
-    view: Numbers,
-    kernel: tuple[float, float, float, float],
+    kernel: Kernel,
     out: Array,
 ) -> None:
-    """The same for many queries and one view, each row of `out` for a query."""
-    for i in range(Q.shape[0]):
-        near = nearest_pivots(pivots, half, Z[i], PROBES)
-        recall(Q[i], near, links, events, view, kernel, out[i : i + 1])
+    """out[w] += α Σ K_i v_i / (Σ K_i + 1) for each view w, over the nearest events it sees.
+
+    A view is (first number, number after the last, now): the events it sees and the time by which
+    it judges their age; where the first is not below the second it sees none. z are leading
+    coordinates of q, and `near` its cells. `kernel` is (α, β, c, rate, nearest):
+    K_i = weight_i exp(β (q·q_i − c) − rate · age) of so many nearest candidates.
+    """
+    cells, events, sketches = memory
+    vectors, numbers, weights = events
+    alpha, beta, center, rate, nearest = kernel
+    found = np.empty((views.shape[0], CANDIDATES), dtype=np.int64)
+    scores = np.empty((views.shape[0], CANDIDATES), dtype=q.dtype)
+    held = _candidates(z, near, cells, sketches, views, found, scores)
+    K = np.empty(nearest)
+    for w in range(views.shape[0]):
+        total, n = 0.0, 0
+        for j in range(_keep_nearest(found[w], scores[w], held[w], nearest)):
+            slot = found[w, j]
+            # Far beyond what unit vectors reach, and far below what overflows.
+            s = min(beta * (float(_dot(q, vectors[slot, 0])) - center), 60.0)
+            K[n] = weights[slot] * math.exp(s - rate * (views[w, 2] - numbers[slot]))
+            if K[n] >= LEAST:
+                found[w, n] = slot
+                total += K[n]
+                n += 1
+        _add_directions(out[w], vectors, found[w, :n], K[:n] * (alpha / (total + 1.0)))
 
 
 @njit(cache=True)
-def seen_by_none(numbers: Numbers, cells: Numbers, views: Numbers, n: int) -> NDArray[Any]:
-    """Which of the first n slots are linked although no view sees their event."""
+def seen_by_none(numbers: Numbers, of_slot: Numbers, views: Numbers, n: int) -> NDArray[Any]:
+    """Which of the first n slots are in a cell although no view sees their event."""
     found = np.zeros(n, dtype=np.bool_)
     for slot in range(n):
-        if cells[slot] < 0:
+        if of_slot[slot] < 0:
             continue
         seen = False
         for w in range(views.shape[0]):

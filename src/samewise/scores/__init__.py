@@ -22,6 +22,7 @@ from samewise.scores.ranking import (
     reciprocal_rank,
     retrieval_scores,
 )
+from samewise.scores.sequential import SequentialTest, sequential_test
 from samewise.scores.significance import (
     Friedman,
     SignTest,
@@ -46,6 +47,7 @@ __all__ = [
     "Gain",
     "RetrievalScores",
     "Roc",
+    "SequentialTest",
     "SignTest",
     "average_precision",
     "balanced_error",
@@ -66,6 +68,7 @@ __all__ = [
     "roc",
     "s_test",
     "scaled_utility",
+    "sequential_test",
     "verdict",
     "verification_error",
 ]

@@ -35,7 +35,7 @@ def as_event(record: Record) -> Event:
     return Thumb(query, body["rows"][0], body["up"], body["rows"][1:])
 
 
-class LogReplay:
+class RecordReplay:
     """An adapter on its way through the log.
 
     Parameters
@@ -101,13 +101,13 @@ class LogReplay:
 
 def replayed(
     events: EventStore, files: ModelFiles, vectors: Vectors, until: int, snapshots: bool = True
-) -> LogReplay:
+) -> RecordReplay:
     """The model after a record: from the newest good snapshot or start, and what came since."""
     seq, adapter = files.newest(until, events.all_of("forget")) if snapshots else (0, None)
     start = events.newest("start", until)
     if start is not None and start.seq > seq:
         seq, adapter = start.seq - 1, None
-    replay = LogReplay(files, vectors, seq, adapter)
+    replay = RecordReplay(files, vectors, seq, adapter)
     while replay.seq < until:
         records = [record for record in events.read(replay.seq) if record.seq <= until]
         if not records:

@@ -69,7 +69,7 @@ class NCA(BatchLearner):
         Number of rows of L. By default as many as features.
     max_iter : int, default=200
         Maximum number of iterations. They are counted from each start.
-    tol : float, default=3e-4
+    tol : float, default=1e-3
         Tolerance of the stopping rule. A run stops when an iteration lowers the loss by no more
         than tol for each example.
     warm_start : bool, default=False
@@ -171,7 +171,7 @@ class NCA(BatchLearner):
     init: str | ArrayLike = "auto"
     n_init: int = 1
     max_iter: int = 200
-    tol: float = 3e-4
+    tol: float = 1e-3
     validation_fraction: float | None = None
     random_state: Any = None
 

@@ -39,10 +39,9 @@ class GCosLA(PairLearner):
     ----------
     margin : float in (0, 1), default=0.1
         Margin γ between the cosines of pairs and the threshold.
-    step_margin : float or None, default=-0.8
+    step_margin : float or None, default=None
         Margin β = γ − γ₁ in (−2, γ] that a step establishes: less than γ, and even negative, where
-        pairs cannot all be satisfied. None is γ. The default moves A by the worst pairs only, which
-        leaves most of the cosine as it is (``python -m experiments defaults``).
+        pairs cannot all be satisfied: then only the worst pairs move A. None is γ.
     psd : "each", "end" or int, default="each"
         When positive semi-definiteness is restored. A ⪰ 0 is restored after each step ("each"),
         after every n steps (a number n of at least 2), or only in the result ("end"). In between, a
@@ -64,7 +63,7 @@ class GCosLA(PairLearner):
         example its nearest of its own class and of the others, which tells what to bring near for
         k-NN and search. "verification": random pairs, half of them similar, which tells whether
         any two examples are the same.
-    n_neighbors : int, default=5
+    n_neighbors : int, default=10
         Number k of neighbors. For purpose="neighbors": near examples of each kind for each example,
         by the cosine.
     n_pairs : int, default=None
@@ -137,7 +136,7 @@ class GCosLA(PairLearner):
     }
 
     margin: float = 0.1
-    step_margin: float | None = -0.8
+    step_margin: float | None = None
     _: KW_ONLY
     psd: Psd = "each"
     update: str = "projection"
@@ -145,7 +144,7 @@ class GCosLA(PairLearner):
     n_passes: int = 1
     shuffle: bool = False
     purpose: str = "neighbors"
-    n_neighbors: int = 5
+    n_neighbors: int = 10
     n_pairs: int | None = None
     verbose: bool = False
     random_state: Any = None
