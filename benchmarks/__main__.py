@@ -45,6 +45,7 @@ def main(chosen: list[str]) -> None:
         psd,
         rbs,
         search,
+        service,
         sila,
         startup,
     )
@@ -63,6 +64,10 @@ def main(chosen: list[str]) -> None:
             ("f-AROMA, dense", aroma.run_factored),
             ("d-AROMA, sparse, 1000 × 1000", aroma.run_diagonal),
             ("500 000 triplets of 20 Newsgroups", aroma.run_newsgroups),
+        ],
+        "service": [
+            ("The service over HTTP on loopback, 20 000 items of 384", service.run_http),
+            ("Exact search of the service, CPU time", service.run_search),
         ],
         "adapt": [("The live adapter, µs of CPU time: an event of ten items, a query", adapt.run)],
         "lmnn": [

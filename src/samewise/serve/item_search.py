@@ -40,10 +40,12 @@ class ItemSnapshot:
 
     def scores(self, queries: Array) -> Array:
         """Dot products with all rows; −∞ for rows that are no item's."""
-        found = np.full((len(queries), self.maps.n_rows), -np.inf, dtype=np.float32)
+        found = np.empty((len(queries), self.maps.n_rows), dtype=np.float32)
         for first, part in self.maps.parts:
-            found[:, first : first + len(part)] = queries @ part.T
-        found[:, ~self.alive] = -np.inf
+            np.matmul(queries, part.T, out=found[:, first : first + len(part)])
+        if self.n_alive < self.maps.n_rows:
+            # Among them the rows of segments that were removed.
+            found[:, ~self.alive] = -np.inf
         return found
 
 
