@@ -42,10 +42,10 @@ NOTES = """\
 "AROMA far above OASIS" holds where C does not fit the scale of the rows. With rows of unit length
 C = 0.1 cuts steps short and d-AROMA is ahead by 0.034; with C = 1 and above it is not. With rows
 that sum to one the same C costs OASIS 0.11, and r = 1 costs d-AROMA 0.12 and f-AROMA 0.21: r has a
-scale too (f-AROMA's r = 1 at length 3 is about r = 0.01 at length 1). f-AROMA with a fitting r is ahead of
-every C on all three scales, by 0.02, 0.08 and 0.10; d-AROMA is level with the best C on two. At
-length 3 OASIS does not depend on C any more; it is held back by its start, W = I, which gives
-scores of up to 9 where the margin is 1.
+scale too (f-AROMA's r = 1 at length 3 is about r = 0.01 at length 1). f-AROMA with a fitting r is
+ahead of every C on all three scales, by 0.02, 0.08 and 0.10; d-AROMA is level with the best C on
+two. At length 3 OASIS does not depend on C any more; it is held back by its start, W = I, which
+gives scores of up to 9 where the margin is 1.
 
 """
 

@@ -113,7 +113,7 @@ LEARNERS = (
         _PAIRS,
         "gcosla",
         grid={"margin": [0.01, 0.1, 0.5]},
-        record="where the cosine is worse than the Euclidean distance, a learned cosine may be too.",
+        record="where the cosine is worse than the Euclidean distance, a learned one may be too.",
     ),
     Entry(
         "OASIS",
