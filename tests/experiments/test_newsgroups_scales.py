@@ -11,10 +11,10 @@ from experiments._news_data import Split
 @pytest.fixture
 def split():
     random = np.random.RandomState(0)
-    y = np.arange(90) % 3
+    y = np.arange(120) % 3
     X = random.poisson(0.3 + 2.0 * (np.arange(9) % 3 == y[:, None])) + 0.1
     X = sparse.csr_matrix((X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32))
-    return Split("toy", 0, (X[:60], y[:60]), (X[60:], y[60:]), np.ones(30), (0, 0))
+    return Split("toy", 0, (X[:60], y[:60]), (X[60:], y[60:]), np.ones(60), (0, 0))
 
 
 def test_rows_have_their_scale(split):

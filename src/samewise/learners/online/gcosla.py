@@ -37,8 +37,7 @@ class GCosLA(PairLearner):
 
     From labels and with its defaults, it makes k-NN worse than no learning does on more than one
     set in ten (``python -m experiments defaults``): where the cosine is worse than the Euclidean
-    distance, a learned one
-    may be too.
+    distance, a learned one may be too.
 
     Parameters
     ----------
