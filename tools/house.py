@@ -43,8 +43,8 @@ __all__ = ["Measure", "Source", "main", "measures", "read_sources", "without_doc
 
 ROOT = Path(__file__).parents[1]
 MOST_CODE_LINES = 21_000 + 1_400 + 1_200 + 2_200 + 2_900 + 1_800
-"""What the rebuilt house had, and what came since: checks of hostile input, thresholds that follow a
-collection, pairs for a purpose and gains, the live adapter; the service; exports of the adapter,
+"""What the rebuilt house had, and what came since: checks of hostile input, thresholds that follow
+a collection, pairs for a purpose and gains, the live adapter; the service; exports of the adapter,
 comparisons by feedback, replays of logs and the warm start."""
 MOST_BODY_LINES = 50
 MOST_ARGUMENTS = 10
