@@ -100,7 +100,7 @@ def test_from_labels_pairs_are_the_nearest(labeled):
     X, y = labeled
     learner = GCosLA(average="last", random_state=0).fit(X, y)
     form = GeneralizedCosine(np.eye(5))
-    how = {"purpose": "neighbors", "n_neighbors": 5, "n_pairs": None, "random_state": 0}
+    how = {"purpose": "neighbors", "n_neighbors": 10, "n_pairs": None, "random_state": 0}
     nearest, held_out = sampled_pairs(X, y, form=form, **how)
     assert learner.n_seen_ == len(nearest)
     expected = GCosLA(average="last").fit(nearest)
