@@ -161,8 +161,12 @@ def compare(
     interrupted = False
     for name in learners:
         if name in BY_COMMAND and BY_COMMAND[name].record:
-            why = f"{name} is worse than no learning on many sets: {BY_COMMAND[name].record}"
-            warnings.warn(why, SamewiseWarning, stacklevel=2)
+            warnings.warn(
+                f"{name} is worse than no learning on more than one set in ten: "
+                f"{BY_COMMAND[name].record}",
+                SamewiseWarning,
+                stacklevel=2,
+            )
     each = compare_each(
         learners, *parts, params=params, n_neighbors=n_neighbors, random_state=random_state
     )
