@@ -25,7 +25,7 @@ class QueryMap:
         q' = q matrix + bias + α Σ K_i v_i / (Σ K_i + 1),   K_i = w_i exp(β (q·q_i − c)),
 
     over all remembered lists i with K_i ≥ 1e-4. The linear part is exactly that of the form. The
-    form itself looks at no more than 320 of the remembered lists, those in the cells nearest to
+    form itself takes the 32 nearest of at most 320 remembered lists, those in the cells nearest to
     the query; here all of them count.
 
     It can be pickled and copied, and does not change when the adapter learns.
