@@ -30,7 +30,7 @@ from samewise.serve.feedback_resolving import (
 )
 from samewise.serve.group_commit import BusyError
 from samewise.serve.item_search import ProductBatches
-from samewise.serve.learning import SNAPSHOT_EVERY, Learning
+from samewise.serve.learning import SNAPSHOT_EVERY, Learning, StoppedError
 from samewise.serve.searching import Question, Searching
 from samewise.serve.text_encoder import WIDTH, TextEncoder
 
@@ -238,15 +238,19 @@ class Collection:
     def search(self, question: Question, vector: Any = None, text: str | None = None) -> Any:
         """Answer a search; the first one starts the collection."""
         self._ensure_started()
-        if question.min_seq > self.learning.seq and not self.learning.wait(
-            question.min_seq, question.patience
-        ):
+        if question.min_seq > self.learning.seq and not self._reached(question):
             raise BusyError(f"The record {question.min_seq} is not learned from yet; try again.")
         return self.searching.answer(question, self.query_vector(vector, text))
 
+    def _reached(self, question: Question) -> bool:
+        """Wait for the record that a search wants to be learned from, if there is one."""
+        if question.min_seq > self.stores.events.last():
+            return False
+        return self.learning.wait(question.min_seq, question.patience)
+
     def _ensure_started(self) -> None:
         if self.learning.failed is not None:
-            raise BusyError(
+            raise StoppedError(
                 f"Learning has stopped: {self.learning.failed}. Start the service again."
             )
         if self.learning.adapter is None:
