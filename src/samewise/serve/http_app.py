@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from samewise import __version__
 from samewise.exceptions import FileFormatError, InvalidInputError
-from samewise.serve import http_item_routes, http_model_routes
+from samewise.serve import http_item_routes, http_model_routes, http_page_routes
 from samewise.serve.audit_log import AuditLog
 from samewise.serve.collection import NotReadyError
 from samewise.serve.feedback_resolving import NotFoundError
@@ -32,7 +32,7 @@ from samewise.serve.http_guarding import (
 from samewise.serve.http_models import FeedbackBody, ItemsBody
 from samewise.serve.service import Service
 
-_OPEN = ("/healthz", "/readyz")
+_OPEN = ("/healthz", "/readyz", *http_page_routes.OPEN)
 """Routes that need no token."""
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (NotFoundError, 404),
@@ -60,7 +60,8 @@ def make_app(
     limits : RequestLimits, default=None
     """
     audit = AuditLog(service.folder / "audit.jsonl")
-    context = Context(service, tokens or Tokens(), limits or RequestLimits(), audit)
+    known = Tokens() if tokens is None else tokens
+    context = Context(service, known, limits or RequestLimits(), audit)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -75,6 +76,7 @@ def make_app(
     app.state.context = context
     app.include_router(http_item_routes.routes)
     app.include_router(http_model_routes.routes)
+    app.include_router(http_page_routes.routes)
     app.add_api_route("/healthz", healthz, methods=["GET"])
     app.add_api_route("/readyz", readyz, methods=["GET"])
     app.add_api_route("/metrics", metrics, methods=["GET"], response_class=PlainTextResponse)
