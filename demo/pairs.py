@@ -1,4 +1,4 @@
-"""`python -m demo`: learn, print the table, write the report."""
+"""`python -m demo.pairs`: learn from pairs of digits, print the table, write the report."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def main(argv: Sequence[str] | None = None) -> Study:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m demo", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("report.html"), help="file to write")
+    parser = argparse.ArgumentParser("python -m demo.pairs", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("pairs.html"), help="file to write")
     parser.add_argument(
         "--pairs",
         type=_stream_length,
