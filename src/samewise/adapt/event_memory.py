@@ -68,6 +68,10 @@ class EventMemory:
         vectors, numbers, weights = self._events
         return vectors[:, 0], vectors[:, 1], numbers, weights
 
+    def used_slots(self) -> NDArray[np.int64]:
+        """The slots that hold events."""
+        return np.flatnonzero(self._of_slot[: self._n_slots] >= 0)
+
     @property
     def window(self) -> tuple[int, int, int]:
         """What the live form sees: the first number, the one after the last, and now."""
@@ -120,7 +124,7 @@ class EventMemory:
 
     def state(self) -> State:
         """Events in the order of their numbers."""
-        used = np.flatnonzero(self._of_slot[: self._n_slots] >= 0)
+        used = self.used_slots()
         order = used[np.argsort(self.events[2][used], kind="stable")]
         queries, directions, numbers, weights = (part[order] for part in self.events)
         arrays = {
