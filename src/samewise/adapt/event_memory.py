@@ -13,6 +13,8 @@ from samewise.files.state import Saved, State
 from samewise.kernels.adapter_event import fill_cells, no_sketches
 from samewise.kernels.event_cells import seen_by_none, take_out
 
+HEAVIEST = 1e6
+"""The largest weight of an event."""
 ROOM = 256
 WIDTH = 16
 """Slots, and slots in a cell, to begin with; they double."""
@@ -153,6 +155,7 @@ class EventMemory:
         live = numbers[numbers >= first]
         right = (
             bool((np.diff(numbers) > 0).all() and (weights > 0).all())
+            and weights.max(initial=0.0) <= HEAVIEST
             and np.array_equal(live, np.arange(first, memory.count))
             and (
                 n == 0

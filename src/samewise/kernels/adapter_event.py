@@ -65,7 +65,7 @@ def sound(query: Array, shown: Array, y: NDArray[Any], largest: int, grades: Gra
             return SIZE
     low, high = 0, 0
     for i in range(y.shape[0]):
-        grade = int(y[i]) if abs(y[i]) <= largest else 0
+        grade = int(y[i]) if -largest <= y[i] <= largest else 0
         if y[i] != grade:
             return ANSWER
         grades[i] = grade
