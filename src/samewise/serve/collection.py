@@ -243,20 +243,12 @@ class Collection:
     def follow(self, seq: int, patience: float = 5.0) -> None:
         """Start if that was not done, and wait until a record was learned from."""
         self._ensure_started()
-<<<<<<< HEAD
-        if question.min_seq > self.learning.seq and not self._reached(question):
-            raise BusyError(f"The record {question.min_seq} is not learned from yet; try again.")
-        return self.searching.answer(question, self.query_vector(vector, text))
-=======
-        if seq > self.learning.seq and not self.learning.wait(seq, patience):
+        if seq > self.learning.seq and not self._reached(seq, patience):
             raise BusyError(f"The record {seq} is not learned from yet; try again.")
->>>>>>> h21
 
-    def _reached(self, question: Question) -> bool:
-        """Wait for the record that a search wants to be learned from, if there is one."""
-        if question.min_seq > self.stores.events.last():
-            return False
-        return self.learning.wait(question.min_seq, question.patience)
+    def _reached(self, seq: int, patience: float) -> bool:
+        """Wait for a record to be learned from, if there is one."""
+        return seq <= self.stores.events.last() and self.learning.wait(seq, patience)
 
     def _ensure_started(self) -> None:
         if self.learning.failed is not None:

@@ -35,12 +35,8 @@ from samewise.serve.http_models import FeedbackBody, ItemsBody
 from samewise.serve.learning import StoppedError
 from samewise.serve.service import OtherSettingsError, Service
 
-<<<<<<< HEAD
 _METHODS = ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH")
-_OPEN = ("/healthz", "/readyz")
-=======
 _OPEN = ("/healthz", "/readyz", *http_page_routes.OPEN)
->>>>>>> h21
 """Routes that need no token."""
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (NotFoundError, 404),
@@ -92,19 +88,13 @@ def make_app(
     app.state.context = context
     app.include_router(http_item_routes.routes)
     app.include_router(http_model_routes.routes)
-<<<<<<< HEAD
+    app.include_router(http_page_routes.routes)
     for path, route, model in (
         ("/healthz", healthz, StatusAnswer),
         ("/readyz", readyz, ReadyAnswer),
     ):
         app.add_api_route(path, route, response_model=None, responses=answers(model))
     app.add_api_route("/metrics", metrics, response_class=Response, responses=answers("text/plain"))
-=======
-    app.include_router(http_page_routes.routes)
-    app.add_api_route("/healthz", healthz, methods=["GET"])
-    app.add_api_route("/readyz", readyz, methods=["GET"])
-    app.add_api_route("/metrics", metrics, methods=["GET"], response_class=PlainTextResponse)
->>>>>>> h21
     for kind, status in _STATUS:
         app.add_exception_handler(kind, _answer(status))
     app.add_exception_handler(RequestValidationError, _invalid)

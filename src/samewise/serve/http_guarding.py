@@ -100,14 +100,10 @@ class Tokens:
     Parameters
     ----------
     given : sequence of str
-<<<<<<< HEAD
         ``scope:token`` with the scope "read", "feedback" or "admin"; ``feedback@2:token`` where no
         event may have more weight than 2; or the token of an admin.
-=======
-        ``scope:token`` with the scope "read", "feedback" or "admin"; or the token of an admin.
     read_only : bool, default=False
         Whether all of them, and everybody where there are none, may only read.
->>>>>>> h21
 
     Examples
     --------
