@@ -28,6 +28,7 @@ _COMMANDS = {
     "decision.",
     "adapt": "Replay a log of feedback through a live adapter, and say what it would have gained.",
     "serve": "Serve search that learns from its users, over HTTP; nothing acknowledged is lost.",
+    "backup": "Copy the folder of a service, which may be running, and verify the copy.",
     "report": "Write one HTML file about a model: what it gains, pictures, and hard cases.",
 }
 """What each command does: a function of that name, in a module of that name."""
