@@ -72,7 +72,15 @@ SCOPES = [
     ("GET", "/collections/c/versions", None, "read"),
     ("GET", "/collections/c/guard", None, "read"),
     ("GET", "/metrics", None, "read"),
+    ("GET", "/whoami", None, "read"),
+    ("POST", "/collections/c/compare", {"item": "i1"}, "read"),
+    ("GET", "/collections/c/pick", None, "read"),
+    ("GET", "/collections/c/map", None, "read"),
+    ("GET", "/collections/c/hard", None, "read"),
+    ("GET", "/collections/c/teachers", None, "read"),
+    ("GET", "/collections/c/watch?follow=false", None, "read"),
     ("POST", "/collections/c/feedback", "feedback", "feedback"),
+    ("DELETE", "/collections/c/events/e", None, "feedback"),
     ("PUT", "/collections/c", {}, "admin"),
     ("PUT", "/collections/c/items", {"items": [{"id": "x", "vector": [1.0] * 12}]}, "admin"),
     ("DELETE", "/collections/c/items", {"ids": ["x"]}, "admin"),
@@ -116,7 +124,7 @@ def test_all_routes_are_in_the_list_of_scopes(guarded):
     openapi = guarded.get("/openapi.json", headers=bearer(READ)).json()
     listed = {(m, p.partition("?")[0]) for m, p, _, _ in SCOPES}
     there = {
-        (method.upper(), path.replace("{collection}", "c").replace("{id}", "i1"))
+        (method.upper(), path.format(collection="c", id="i1", event="e"))
         for path, methods in openapi["paths"].items()
         for method in methods
     }

@@ -35,6 +35,9 @@ def serve(
     snapshot_every: Annotated[
         int, typer.Option(min=1, help="Events between two snapshots of a model.")
     ] = 5000,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Answer searches, but let nobody change anything.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Verify DATA_DIR and end.")] = False,
 ) -> Answer | None:
     """Serve search that learns from its users, over HTTP; nothing acknowledged is lost.
@@ -53,7 +56,7 @@ def serve(
         raise ImportError(needed) from error
     from samewise.serve.service import Service
 
-    tokens = Tokens(token or ())
+    tokens = Tokens(token or (), read_only)
     if not tokens and not is_loopback(host):
         raise InvalidInputError(
             f"{host} can be reached by others: give --token, or listen on 127.0.0.1."

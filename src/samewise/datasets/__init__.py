@@ -1,5 +1,6 @@
-"""Data sets from files or from OpenML, and toy problems with known answers."""
+"""Data sets from files or from OpenML, short texts, and toy problems with known answers."""
 
+from samewise.datasets.help_desk import load_help_desk
 from samewise.datasets.known import KNOWN, OPENML, Known
 from samewise.datasets.openml import fetch
 from samewise.datasets.separable_pairs import make_separable_pairs
@@ -13,6 +14,7 @@ __all__ = [
     "available",
     "fetch",
     "load",
+    "load_help_desk",
     "make_concentric_circles",
     "make_noisy_digits",
     "make_separable_pairs",

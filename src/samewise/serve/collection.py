@@ -237,16 +237,18 @@ class Collection:
 
     def search(self, question: Question, vector: Any = None, text: str | None = None) -> Any:
         """Answer a search; the first one starts the collection."""
-        self._ensure_started()
-        if question.min_seq > self.learning.seq and not self._reached(question):
-            raise BusyError(f"The record {question.min_seq} is not learned from yet; try again.")
-        return self.searching.answer(question, self.query_vector(vector, text))
+        self.follow(question.min_seq, question.patience)
+        return self.searching.answer(question, self.query_vector(vector, text), text)
 
-    def _reached(self, question: Question) -> bool:
-        """Wait for the record that a search wants to be learned from, if there is one."""
-        if question.min_seq > self.stores.events.last():
-            return False
-        return self.learning.wait(question.min_seq, question.patience)
+    def follow(self, seq: int, patience: float = 5.0) -> None:
+        """Start if that was not done, and wait until a record was learned from."""
+        self._ensure_started()
+        if seq > self.learning.seq and not self._reached(seq, patience):
+            raise BusyError(f"The record {seq} is not learned from yet; try again.")
+
+    def _reached(self, seq: int, patience: float) -> bool:
+        """Wait for a record to be learned from, if there is one."""
+        return seq <= self.stores.events.last() and self.learning.wait(seq, patience)
 
     def _ensure_started(self) -> None:
         if self.learning.failed is not None:
@@ -330,11 +332,23 @@ class Collection:
 
         Returns how many events there were, and the number of the record.
         """
+
+        def remove() -> tuple[int, int]:
+            self.stores.impressions.forget(user)
+            return self.stores.events.forget(user)
+
+        return self.removed(remove)
+
+    def removed(self, remove: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+        """Remove feedback and build the model again without it; how much, and the new record.
+
+        `remove` runs in the writer's thread and returns the first number that goes (0 if none), and
+        how many.
+        """
         counted: list[int] = []
 
         def work() -> int:
-            first, count = self.stores.events.forget(user)
-            self.stores.impressions.forget(user)
+            first, count = remove()
             counted.append(count)
             # The record says where the model changes, not who was forgotten.
             return self.stores.events.append("forget", {"first": first, "count": count})[0]

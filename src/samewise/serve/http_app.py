@@ -15,7 +15,7 @@ from starlette.routing import Match
 
 from samewise import __version__
 from samewise.exceptions import FileFormatError, InvalidInputError
-from samewise.serve import http_item_routes, http_model_routes
+from samewise.serve import http_item_routes, http_model_routes, http_page_routes
 from samewise.serve.audit_log import AuditLog
 from samewise.serve.collection import NotReadyError
 from samewise.serve.feedback_resolving import NotFoundError
@@ -36,7 +36,7 @@ from samewise.serve.learning import StoppedError
 from samewise.serve.service import OtherSettingsError, Service
 
 _METHODS = ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH")
-_OPEN = ("/healthz", "/readyz")
+_OPEN = ("/healthz", "/readyz", *http_page_routes.OPEN)
 """Routes that need no token."""
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (NotFoundError, 404),
@@ -66,7 +66,8 @@ def make_app(
     limits : RequestLimits, default=None
     """
     audit = AuditLog(service.folder / "audit.jsonl")
-    context = Context(service, tokens or Tokens(), limits or RequestLimits(), audit)
+    known = Tokens() if tokens is None else tokens
+    context = Context(service, known, limits or RequestLimits(), audit)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -87,6 +88,7 @@ def make_app(
     app.state.context = context
     app.include_router(http_item_routes.routes)
     app.include_router(http_model_routes.routes)
+    app.include_router(http_page_routes.routes)
     for path, route, model in (
         ("/healthz", healthz, StatusAnswer),
         ("/readyz", readyz, ReadyAnswer),

@@ -13,8 +13,10 @@ from fastapi.responses import JSONResponse
 from samewise.serve.audit_log import AuditLog
 from samewise.serve.collection import Collection
 from samewise.serve.http_guarding import Caller, Rates, RequestLimits, Tokens
+from samewise.serve.item_views import ItemMaps
 from samewise.serve.metrics_text import Metrics
 from samewise.serve.service import Service
+from samewise.serve.teaching_views import Teachers
 
 
 @dataclass(eq=False)
@@ -34,6 +36,8 @@ class Context:
     limits: RequestLimits
     audit: AuditLog
     metrics: Metrics = field(default_factory=Metrics)
+    maps: ItemMaps = field(default_factory=ItemMaps)
+    teachers: Teachers = field(default_factory=Teachers)
 
     def __post_init__(self) -> None:
         self.rates = Rates(self.limits.rate)

@@ -102,6 +102,8 @@ class Tokens:
     given : sequence of str
         ``scope:token`` with the scope "read", "feedback" or "admin"; ``feedback@2:token`` where no
         event may have more weight than 2; or the token of an admin.
+    read_only : bool, default=False
+        Whether all of them, and everybody where there are none, may only read.
 
     Examples
     --------
@@ -112,7 +114,8 @@ class Tokens:
     True
     """
 
-    def __init__(self, given: Sequence[str] = ()) -> None:
+    def __init__(self, given: Sequence[str] = (), read_only: bool = False) -> None:
+        self._read_only = read_only
         self._known: list[tuple[bytes, Caller]] = []
         for one in given:
             found = _SPECIFICATION.fullmatch(one)
@@ -128,6 +131,12 @@ class Tokens:
 
     def caller(self, header: str | None) -> Caller | None:
         """Who has the token of an Authorization header; None if nobody has."""
+        found = self._found(header)
+        if found is None or not self._read_only:
+            return found
+        return Caller(found.name, "read")
+
+    def _found(self, header: str | None) -> Caller | None:
         if not self._known:
             return Caller("local", "admin")
         kind, _, secret = (header or "").partition(" ")

@@ -139,7 +139,7 @@ def explain(opened: Opened, caller: Reader, impression: Name, item: Name) -> dic
     vector = opened.stores.vectors(np.array([row]))[0]
     with opened.adapter() as adapter:
         parts = score_parts(adapter, found.query, vector)
-    near = nearest_lists(opened.stores.events, opened.stores.vectors, found.query, vector)
+        near = nearest_lists(adapter, found.query, vector)
     return {"item": item, "scores": parts, "nearest_lists": near}
 
 

@@ -16,11 +16,13 @@ Text = Annotated[str, StringConstraints(max_length=20_000)]
 Scalar = str | bool | int | float | None
 
 
-class _Strict(BaseModel):
+class StrictBody(BaseModel):
+    """What is not named is refused."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class CollectionBody(_Strict):
+class CollectionBody(StrictBody):
     """The settings of a new collection."""
 
     encoder: Literal["given", "text", "callable"] = "given"
@@ -31,7 +33,7 @@ class CollectionBody(_Strict):
     half_life: Annotated[Number, Field(ge=1, le=1e12)] | None = None
 
 
-class ItemBody(_Strict):
+class ItemBody(StrictBody):
     """An item to put."""
 
     id: Name
@@ -39,19 +41,19 @@ class ItemBody(_Strict):
     payload: dict[str, Any] = {}
 
 
-class ItemsBody(_Strict):
+class ItemsBody(StrictBody):
     """Items to put."""
 
     items: Annotated[list[ItemBody], Field(min_length=1)]
 
 
-class IdsBody(_Strict):
+class IdsBody(StrictBody):
     """Items to delete."""
 
     ids: Annotated[list[Name], Field(min_length=1)]
 
 
-class SearchBody(_Strict):
+class SearchBody(StrictBody):
     """A search: a vector or a text, and what to find."""
 
     vector: Vector | None = None
@@ -64,7 +66,7 @@ class SearchBody(_Strict):
     min_seq: Annotated[Whole, Field(ge=0, le=2**53)] = 0
 
 
-class FeedbackEvent(_Strict):
+class FeedbackEvent(StrictBody):
     """What a user said about an impression, or about a query and what was shown."""
 
     type: Literal["judged", "click", "ranked", "thumb", "same", "different"]
@@ -85,19 +87,19 @@ class FeedbackEvent(_Strict):
     weight: Annotated[Number, Field(ge=0, le=1e6)] = 1.0
 
 
-class FeedbackBody(_Strict):
+class FeedbackBody(StrictBody):
     """Events, all of which are taken, or none."""
 
     events: Annotated[list[FeedbackEvent], Field(min_length=1)]
 
 
-class VersionBody(_Strict):
+class VersionBody(StrictBody):
     """A version to promote; a new copy of the live form by default."""
 
     version: Annotated[Whole, Field(ge=0, le=2**53)] | None = None
 
 
-class StartBody(_Strict):
+class StartBody(StrictBody):
     """Whether to start again where something was learned."""
 
     again: Annotated[bool, Field(strict=True)] = False

@@ -10,6 +10,7 @@ from typing import Any
 from samewise.adapt import LiveAdapter
 from samewise.exceptions import InvalidInputError, SamewiseError
 from samewise.serve.event_store import EventStore, Record
+from samewise.serve.learning_curve import LearningCurve
 from samewise.serve.model_files import ModelFiles
 from samewise.serve.replaying import Vectors, replayed
 from samewise.serve.turns import Turns
@@ -74,6 +75,11 @@ class Learning:
     def adapter(self) -> LiveAdapter | None:
         """The adapter; to be used in a turn of reading."""
         return self._replay.adapter
+
+    @property
+    def curve(self) -> LearningCurve:
+        """What was measured; to be used in a turn of reading."""
+        return self._replay.curve
 
     def awaited(self, seq: int) -> Future[Any]:
         """What the record of this number will return; asked for before it is committed."""
@@ -149,11 +155,12 @@ class Learning:
         replay = replayed(self._events, self._files, self._vectors, record.seq)
         replay.seq = record.seq
         if replay.adapter is not None:
-            self._files.write_snapshot(replay.seq, replay.adapter)
+            self._files.write_snapshot(replay.seq, replay.adapter, replay.curve)
         with self.turns.learning():
             self._replay, self._saved_at = replay, replay.n_learned
 
     def _snapshot(self) -> None:
         if self._replay.adapter is not None:
-            self._files.write_snapshot(self._replay.seq, self._replay.adapter)
+            replay = self._replay
+            self._files.write_snapshot(replay.seq, self._replay.adapter, replay.curve)
         self._saved_at = self._replay.n_learned
