@@ -17,6 +17,13 @@ def backup(
         Path, typer.Argument(help="The folder of samewise serve.", metavar="DATA_DIR")
     ],
     to: Annotated[Path, typer.Argument(help="A folder that is not there yet.", metavar="TO")],
+    events: Annotated[
+        str | None,
+        typer.Option(
+            help="postgresql://… where logs are; the copy has them in its own files.",
+            envvar="SAMEWISE_EVENTS",
+        ),
+    ] = None,
     check: Annotated[bool, typer.Option(help="Verify the copy; this replays its log.")] = True,
 ) -> Answer:
     """Copy the folder of a service, which may be running, and verify the copy.
@@ -25,7 +32,7 @@ def backup(
     """
     from samewise.serve.backing_up import back_up
 
-    counts = back_up(folder, to, check)
+    counts = back_up(folder, to, check, events)
 
     def show() -> None:
         for name, each in counts.items():

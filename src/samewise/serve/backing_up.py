@@ -6,21 +6,25 @@ import json
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files.writing import sync_folder
 from samewise.serve.checking import check_folder
 from samewise.serve.collection_stores import is_collection
-from samewise.serve.model_files import ModelFiles
+from samewise.serve.model_files import ModelFiles, curve_of
 from samewise.serve.vector_segments import segment_lengths
 
 TRIALS = 5
 """How often to begin anew where a compaction has removed what was to be copied."""
 
 
-def back_up(folder: Path, to: Path, check: bool = True) -> dict[str, dict[str, int]]:
+def back_up(
+    folder: Path, to: Path, check: bool = True, url: str | None = None
+) -> dict[str, dict[str, int]]:
     """Copy the folder of a service; what the copy holds, if it is checked.
 
     The database is copied in one transaction, so it is the log, the items and the names of blocks
@@ -35,6 +39,9 @@ def back_up(folder: Path, to: Path, check: bool = True) -> dict[str, dict[str, i
         Where the copy goes; there must be nothing yet. A copy that was killed leaves nothing there.
     check : bool, default=True
         Whether to verify the copy as `samewise serve --check` does.
+    url : str, default=None
+        Of the PostgreSQL database that has the logs of some collections; the copy has them in its
+        own files.
 
     Returns
     -------
@@ -53,7 +60,7 @@ def back_up(folder: Path, to: Path, check: bool = True) -> dict[str, dict[str, i
     try:
         for path in sorted(folder.iterdir()):
             if not path.name.startswith(".") and is_collection(path):
-                _copy_collection(path, partial / path.name)
+                _copy_collection(path, partial / path.name, url)
         _copy_audit(folder / "audit.jsonl", partial / "audit.jsonl")
         (partial / "lock").touch()
         counts: dict[str, dict[str, int]] = {}
@@ -70,12 +77,12 @@ def back_up(folder: Path, to: Path, check: bool = True) -> dict[str, dict[str, i
     return counts
 
 
-def _copy_collection(source: Path, to: Path) -> None:
+def _copy_collection(source: Path, to: Path, url: str | None) -> None:
     for trial in range(TRIALS):
         for each in (to, to / "vectors", to / "models"):
             each.mkdir()
         try:
-            last, starts = _copy_database(source / "collection.sqlite", to / "collection.sqlite")
+            last, starts = _copy_log(source, to, url)
             _copy_vectors(source / "vectors", to)
             _copy_models(source / "models", to / "models", last, starts)
         except FileNotFoundError:
@@ -88,16 +95,44 @@ def _copy_collection(source: Path, to: Path) -> None:
         return
 
 
-def _copy_database(source: Path, to: Path) -> tuple[int, list[dict[str, object]]]:
-    """Copy it at one moment; its newest record, and what its starts name."""
-    with closing(sqlite3.connect(source, timeout=30.0)) as old, closing(sqlite3.connect(to)) as new:
+def _copy_log(source: Path, to: Path, url: str | None) -> tuple[int, list[dict[str, object]]]:
+    """Copy the database at one moment; its newest record, and what its starts name."""
+    path = to / "collection.sqlite"
+    with closing(sqlite3.connect(source / "collection.sqlite", timeout=30.0)) as old:
+        id = old.execute("SELECT value FROM settings WHERE name = 'events'").fetchone()
+        if id is None:
+            _copy_database(old, path)
+        elif url is None:
+            raise InvalidInputError(f"The events of {source} are in PostgreSQL; give --events.")
+        else:
+            from samewise.serve.postgres_events import rows_at_one_moment
+
+            # The log first: all that its records name is in the database by then.
+            with rows_at_one_moment(url, id[0]) as (log, seen):
+                _copy_database(old, path)
+                _take_log(path, log, seen)
+    with closing(sqlite3.connect(path)) as new:
+        (last,) = new.execute("SELECT max(seq) FROM log").fetchone()
+        starts = new.execute(
+            "SELECT body FROM log WHERE kind = 'start' UNION "
+            "SELECT value FROM settings WHERE name = 'start'"
+        ).fetchall()
+        new.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    _sync(path)
+    return int(last or 0), [json.loads(body) for (body,) in starts]
+
+
+def _copy_database(old: sqlite3.Connection, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as new:
         # All pages in one step: a writer does not make it begin anew.
         old.backup(new, pages=-1)
-        (last,) = new.execute("SELECT max(seq) FROM log").fetchone()
-        starts = new.execute("SELECT body FROM log WHERE kind = 'start'").fetchall()
-        new.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    _sync(to)
-    return int(last or 0), [json.loads(body) for (body,) in starts]
+
+
+def _take_log(path: Path, log: Iterable[Any], seen: Iterable[Any]) -> None:
+    with closing(sqlite3.connect(path)) as new, new:
+        new.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", log)
+        new.executemany("INSERT INTO seen VALUES (?, ?)", seen)
+        new.execute("DELETE FROM settings WHERE name = 'events'")
 
 
 def _copy_vectors(source: Path, to: Path) -> None:
@@ -117,14 +152,14 @@ def _copy_models(source: Path, to: Path, last: int, starts: list[dict[str, objec
         shutil.copyfile(source / name, to / name)
         _sync(to / name)
     for seq, path in ModelFiles(source).snapshots().items():
-        if seq <= last:
+        for each in (curve_of(path), path) if seq <= last else ():
             try:
-                shutil.copyfile(path, to / path.name)
+                shutil.copyfile(each, to / each.name)
             except FileNotFoundError:
                 # Newer ones have taken its place; the log leads to the same model.
-                (to / path.name).unlink(missing_ok=True)
+                (to / each.name).unlink(missing_ok=True)
                 continue
-            _sync(to / path.name)
+            _sync(to / each.name)
 
 
 def _copy_beginning(source: Path, to: Path, length: int) -> None:
