@@ -67,6 +67,8 @@ class Collection:
         Vectors of texts, for a collection with ``encoder="callable"``.
     snapshot_every : int, default=SNAPSHOT_EVERY
         Lessons between snapshots of the model.
+    url : str, default=None
+        Of a PostgreSQL database for the log of a new collection.
     """
 
     def __init__(
@@ -75,8 +77,9 @@ class Collection:
         settings: Settings | None = None,
         encode: Encode | None = None,
         snapshot_every: int = SNAPSHOT_EVERY,
+        url: str | None = None,
     ) -> None:
-        self.stores = CollectionStores(folder, settings)
+        self.stores = CollectionStores(folder, settings, url=url)
         self._encode = encode
         self._encoder = self._newest_encoder()
         stores = self.stores
@@ -165,9 +168,12 @@ class Collection:
     def _newest_encoder(self) -> TextEncoder | None:
         """The encoder of the newest start."""
         start = self.stores.events.newest("start", self.stores.events.last())
-        if start is None or start.body["encoder"] is None:
+        noted = self.stores.database.setting("start")
+        # What the database notes of a start is committed with the vectors of its items.
+        body = json.loads(noted) if noted is not None else None if start is None else start.body
+        if body is None or body["encoder"] is None:
             return None
-        found: TextEncoder = self.stores.models.read_named(start.body["encoder"], TextEncoder)
+        found: TextEncoder = self.stores.models.read_named(body["encoder"], TextEncoder)
         return found
 
     def _new_encoder(self) -> tuple[TextEncoder, Array]:
@@ -211,7 +217,7 @@ class Collection:
             newest = self.stores.events.newest("start", self.stores.events.last())
             assert newest is not None
             body["encoder"] = newest.body["encoder"]
-        return self.stores.events.append("start", body)[0]
+        return self.stores.note_start(body)
 
     def _followed(self, work: Callable[[], int]) -> int:
         """Commit a record and wait until the learner has taken it; its number."""

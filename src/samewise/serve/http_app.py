@@ -18,6 +18,7 @@ from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.serve import http_item_routes, http_model_routes, http_page_routes
 from samewise.serve.audit_log import AuditLog
 from samewise.serve.collection import NotReadyError
+from samewise.serve.event_store import UnreachableError
 from samewise.serve.feedback_resolving import NotFoundError
 from samewise.serve.group_commit import BusyError
 from samewise.serve.http_answers import ReadyAnswer, Refusal, StatusAnswer, answers
@@ -50,6 +51,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooOftenError, 429),
     (BusyError, 429),
     (StoppedError, 503),
+    (UnreachableError, 503),
 )
 
 
