@@ -32,9 +32,19 @@ def serve(
         str | None,
         typer.Option(help="MODULE:FUNCTION that makes vectors of a list of texts."),
     ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(
+            help="postgresql://… for the log of collections that are made from now on.",
+            envvar="SAMEWISE_EVENTS",
+        ),
+    ] = None,
     snapshot_every: Annotated[
         int, typer.Option(min=1, help="Events between two snapshots of a model.")
     ] = 5000,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Answer searches, but let nobody change anything.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Verify DATA_DIR and end.")] = False,
 ) -> Answer | None:
     """Serve search that learns from its users, over HTTP; nothing acknowledged is lost.
@@ -42,7 +52,7 @@ def serve(
     Example: samewise serve data
     """
     if check:
-        return _checked(folder)
+        return _checked(folder, events)
     try:
         import uvicorn
 
@@ -53,12 +63,14 @@ def serve(
         raise ImportError(needed) from error
     from samewise.serve.service import Service
 
-    tokens = Tokens(token or ())
+    tokens = Tokens(token or (), read_only)
     if not tokens and not is_loopback(host):
         raise InvalidInputError(
             f"{host} can be reached by others: give --token, or listen on 127.0.0.1."
         )
-    service = Service(folder, None if encoder is None else _function(encoder), snapshot_every)
+    service = Service(
+        folder, None if encoder is None else _function(encoder), snapshot_every, events
+    )
     say(f"samewise serves {folder} at http://{host}:{port}")
     sys.stdout.flush()
     uvicorn.run(
@@ -87,10 +99,10 @@ def _function(name: str) -> Any:
     return found
 
 
-def _checked(folder: Path) -> Answer:
+def _checked(folder: Path, events: str | None) -> Answer:
     from samewise.serve.checking import check_folder
 
-    counts, problems = check_folder(folder)
+    counts, problems = check_folder(folder, events)
     if problems:
         raise InvalidInputError(" ".join(problems))
 

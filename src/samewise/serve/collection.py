@@ -30,7 +30,7 @@ from samewise.serve.feedback_resolving import (
 )
 from samewise.serve.group_commit import BusyError
 from samewise.serve.item_search import ProductBatches
-from samewise.serve.learning import SNAPSHOT_EVERY, Learning
+from samewise.serve.learning import SNAPSHOT_EVERY, Learning, StoppedError
 from samewise.serve.searching import Question, Searching
 from samewise.serve.text_encoder import WIDTH, TextEncoder
 
@@ -67,6 +67,8 @@ class Collection:
         Vectors of texts, for a collection with ``encoder="callable"``.
     snapshot_every : int, default=SNAPSHOT_EVERY
         Lessons between snapshots of the model.
+    url : str, default=None
+        Of a PostgreSQL database for the log of a new collection.
     """
 
     def __init__(
@@ -75,8 +77,9 @@ class Collection:
         settings: Settings | None = None,
         encode: Encode | None = None,
         snapshot_every: int = SNAPSHOT_EVERY,
+        url: str | None = None,
     ) -> None:
-        self.stores = CollectionStores(folder, settings)
+        self.stores = CollectionStores(folder, settings, url=url)
         self._encode = encode
         self._encoder = self._newest_encoder()
         stores = self.stores
@@ -165,9 +168,12 @@ class Collection:
     def _newest_encoder(self) -> TextEncoder | None:
         """The encoder of the newest start."""
         start = self.stores.events.newest("start", self.stores.events.last())
-        if start is None or start.body["encoder"] is None:
+        noted = self.stores.database.setting("start")
+        # What the database notes of a start is committed with the vectors of its items.
+        body = json.loads(noted) if noted is not None else None if start is None else start.body
+        if body is None or body["encoder"] is None:
             return None
-        found: TextEncoder = self.stores.models.read_named(start.body["encoder"], TextEncoder)
+        found: TextEncoder = self.stores.models.read_named(body["encoder"], TextEncoder)
         return found
 
     def _new_encoder(self) -> tuple[TextEncoder, Array]:
@@ -211,7 +217,7 @@ class Collection:
             newest = self.stores.events.newest("start", self.stores.events.last())
             assert newest is not None
             body["encoder"] = newest.body["encoder"]
-        return self.stores.events.append("start", body)[0]
+        return self.stores.note_start(body)
 
     def _followed(self, work: Callable[[], int]) -> int:
         """Commit a record and wait until the learner has taken it; its number."""
@@ -237,16 +243,22 @@ class Collection:
 
     def search(self, question: Question, vector: Any = None, text: str | None = None) -> Any:
         """Answer a search; the first one starts the collection."""
+        self.follow(question.min_seq, question.patience)
+        return self.searching.answer(question, self.query_vector(vector, text), text)
+
+    def follow(self, seq: int, patience: float = 5.0) -> None:
+        """Start if that was not done, and wait until a record was learned from."""
         self._ensure_started()
-        if question.min_seq > self.learning.seq and not self.learning.wait(
-            question.min_seq, question.patience
-        ):
-            raise BusyError(f"The record {question.min_seq} is not learned from yet; try again.")
-        return self.searching.answer(question, self.query_vector(vector, text))
+        if seq > self.learning.seq and not self._reached(seq, patience):
+            raise BusyError(f"The record {seq} is not learned from yet; try again.")
+
+    def _reached(self, seq: int, patience: float) -> bool:
+        """Wait for a record to be learned from, if there is one."""
+        return seq <= self.stores.events.last() and self.learning.wait(seq, patience)
 
     def _ensure_started(self) -> None:
         if self.learning.failed is not None:
-            raise BusyError(
+            raise StoppedError(
                 f"Learning has stopped: {self.learning.failed}. Start the service again."
             )
         if self.learning.adapter is None:
@@ -326,11 +338,23 @@ class Collection:
 
         Returns how many events there were, and the number of the record.
         """
+
+        def remove() -> tuple[int, int]:
+            self.stores.impressions.forget(user)
+            return self.stores.events.forget(user)
+
+        return self.removed(remove)
+
+    def removed(self, remove: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+        """Remove feedback and build the model again without it; how much, and the new record.
+
+        `remove` runs in the writer's thread and returns the first number that goes (0 if none), and
+        how many.
+        """
         counted: list[int] = []
 
         def work() -> int:
-            first, count = self.stores.events.forget(user)
-            self.stores.impressions.forget(user)
+            first, count = remove()
             counted.append(count)
             # The record says where the model changes, not who was forgotten.
             return self.stores.events.append("forget", {"first": first, "count": count})[0]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from concurrent.futures import Future
 from typing import Any
 
 from samewise.adapt import LiveAdapter
 from samewise.exceptions import InvalidInputError, SamewiseError
-from samewise.serve.event_store import EventStore, Record
+from samewise.serve.event_store import EventStore, Record, UnreachableError
+from samewise.serve.learning_curve import LearningCurve
 from samewise.serve.model_files import ModelFiles
 from samewise.serve.replaying import Vectors, replayed
 from samewise.serve.turns import Turns
@@ -17,6 +19,7 @@ from samewise.serve.turns import Turns
 SNAPSHOT_EVERY = 5000
 """Lessons between snapshots."""
 _READ = 256
+_PAUSE = 1.0
 _LOG = logging.getLogger("samewise.serve")
 
 
@@ -75,6 +78,11 @@ class Learning:
         """The adapter; to be used in a turn of reading."""
         return self._replay.adapter
 
+    @property
+    def curve(self) -> LearningCurve:
+        """What was measured; to be used in a turn of reading."""
+        return self._replay.curve
+
     def awaited(self, seq: int) -> Future[Any]:
         """What the record of this number will return; asked for before it is committed."""
         self._awaited[seq] = Future()
@@ -106,7 +114,7 @@ class Learning:
     def _run(self) -> None:
         try:
             while self._wait_for_more():
-                for record in self._events.read(self._replay.seq, _READ):
+                for record in self._next():
                     if self._ends:
                         break
                     self._follow(record)
@@ -117,6 +125,15 @@ class Learning:
                 self._changed.notify_all()
             for future in list(self._awaited.values()):
                 future.set_exception(StoppedError(f"Learning has stopped: {self.failed}."))
+
+    def _next(self) -> list[Record]:
+        """The records to learn from; none, after a while, where the log cannot be reached."""
+        try:
+            return self._events.read(self._replay.seq, _READ)
+        except UnreachableError:
+            _LOG.warning("the log cannot be reached; learning waits")
+            time.sleep(_PAUSE)
+            return []
 
     def _wait_for_more(self) -> bool:
         with self._changed:
@@ -149,11 +166,12 @@ class Learning:
         replay = replayed(self._events, self._files, self._vectors, record.seq)
         replay.seq = record.seq
         if replay.adapter is not None:
-            self._files.write_snapshot(replay.seq, replay.adapter)
+            self._files.write_snapshot(replay.seq, replay.adapter, replay.curve)
         with self.turns.learning():
             self._replay, self._saved_at = replay, replay.n_learned
 
     def _snapshot(self) -> None:
         if self._replay.adapter is not None:
-            self._files.write_snapshot(self._replay.seq, self._replay.adapter)
+            replay = self._replay
+            self._files.write_snapshot(replay.seq, self._replay.adapter, replay.curve)
         self._saved_at = self._replay.n_learned
