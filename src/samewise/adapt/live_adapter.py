@@ -54,7 +54,9 @@ class LiveAdapter(ServingAdapter):
         ℓ = mean of margin · g − (s_i − s_j) over them,   τ = ℓ / (‖v‖² ‖phi‖² + 0.5),
         D += τ phi(q) vᵀ,
 
-    and D̄ is the mean of D that gives the newest the weight 4/(t + 3).
+    and D̄ is the mean of D that gives the newest the weight 4/(min(t, 3000) + 3). A judged list ends
+    remembered ones that are close (K_i ≥ 0.3) and say the opposite (v·v_i below −0.4 ‖v‖‖v_i‖):
+    preferences may change.
 
     What is served is the start, until judged lists have shown that the live form is better; then a
     frozen copy of it. The order and the first place are tested apart, each by a wealth that, were
@@ -74,8 +76,7 @@ class LiveAdapter(ServingAdapter):
     memory : int, default=20000
         How many lists are remembered; 0 leaves the linear part alone.
     half_life : float or None, default=None
-        After how many events what was learned counts half. None keeps it: new answers then win over
-        old ones as they become more.
+        After how many events what was learned counts half. None keeps what is not contradicted.
     expand : bool, default=False
         Whether `rank` and `rerank` add the mean of the five best items to a query and rank again,
         below the first place: pseudo-relevance feedback, which needs no answers.

@@ -121,7 +121,7 @@ def query_map(
     if memory:
         events = course.memory.state().arrays
         first, last, now = window
-        seen = (events["numbers"] >= first) & (events["numbers"] < last)
+        seen = (events["numbers"] >= first) & (events["numbers"] < last) & (events["ended"] >= last)
         queries, directions = events["queries"][seen], events["directions"][seen]
         half_life = course.linear.half_life
         rate = 0.0 if half_life is None else math.log(2.0) / half_life
