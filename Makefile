@@ -10,8 +10,8 @@ ifneq ($(SHARED),)
 export SAMEWISE_DATA ?= $(SHARED)
 endif
 
-.PHONY: demo demo-serve demo-pairs test test-oldest coverage mutants fuzz torture check lint layout types layers docstrings \
-  check-browser house format bench experiments docs wheel clean
+.PHONY: demo demo-serve demo-pairs test test-oldest coverage mutants fuzz fuzz-service torture check \
+  check-browser lint layout types layers docstrings house format bench experiments docs wheel clean
 
 # A search that learns, in two minutes; demo-serve leaves it running.
 demo: $(INSTALLED)
@@ -101,6 +101,10 @@ torture: $(INSTALLED)
 # Hostile input, for MINUTES and from SEED; what fails ends it with an error and a small input.
 fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.hostile.fuzz --minutes $(or $(MINUTES),15) --seed $(or $(SEED),0)
+
+# The service under requests that are generated from its OpenAPI text.
+fuzz-service: $(INSTALLED)
+	$(BIN)/python -m tests.serve.fuzzing --minutes $(or $(MINUTES),10) --seed $(or $(SEED),0)
 
 experiments: $(INSTALLED)
 	$(BIN)/python -m experiments pola_mnist --jobs 2

@@ -46,6 +46,7 @@ def main(chosen: list[str]) -> None:
         rbs,
         search,
         service,
+        service_growth,
         sila,
         startup,
     )
@@ -69,6 +70,7 @@ def main(chosen: list[str]) -> None:
             ("The service over HTTP on loopback, 20 000 items of 384", service.run_http),
             ("Exact search of the service, CPU time", service.run_search),
         ],
+        "growth": [("A million events into the service", service_growth.run)],
         "adapt": [("The live adapter, µs of CPU time: an event of ten items, a query", adapt.run)],
         "lmnn": [
             ("LMNN, end to end", lmnn.run),

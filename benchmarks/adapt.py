@@ -14,7 +14,7 @@ import numpy as np
 from samewise import LiveAdapter
 from samewise.adapt.adapter_course import NEAREST
 from samewise.kernels.adapter_event import near_cells, whiten
-from samewise.kernels.event_cells import CANDIDATES, _candidates, _keep_nearest
+from samewise.kernels.event_cells import CANDIDATES, ENDED, NEVER, _candidates, _keep_nearest
 
 WANTED = {384: 60, 1536: 1300}
 """µs of an event."""
@@ -69,7 +69,8 @@ def _found(adapter: LiveAdapter, queries: np.ndarray) -> float:
     units, (cells, (vectors, numbers, _), sketches) = course._units, course.memory.compiled
     n = course.memory._n_slots
     view = np.array([course.memory.window], dtype=np.int64)
-    live = np.flatnonzero((numbers[:n] >= view[0, 0]) & (course.memory._of_slot[:n] >= 0))
+    seen = (numbers[:n] >= view[0, 0]) & (sketches[2][:n, ENDED] == NEVER)
+    live = np.flatnonzero(seen & (course.memory._of_slot[:n] >= 0))
     shares, f = [], np.empty(units[1].shape[1], dtype=np.float32)
     for q in queries:
         whiten(q, units[0], units[1], f)

@@ -195,7 +195,10 @@ def served_measures(adapter: LiveAdapter, corpus: Corpus) -> Array:
 
 
 def measures(E: Array, first: Array | None, corpus: Corpus) -> Array:
-    """Precision@1, precision@10 and mAP in percent, every test query against all items."""
+    """Precision@1, precision@10 and mAP in percent, every test query against all items.
+
+    Of equal scores relevant items come first.
+    """
     totals = np.zeros(3)
     for start in range(0, len(E), 256):
         part = slice(start, start + 256)
@@ -203,12 +206,12 @@ def measures(E: Array, first: Array | None, corpus: Corpus) -> Array:
         if first is not None:
             best = (first[part] @ corpus.items.T).argmax(axis=1)
             S[np.arange(len(S)), best] = np.inf
-        order = np.argsort(-S, axis=1, kind="stable")
-        hits = corpus.item_labels[order] == corpus.test_labels[part, None]
-        precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
-        totals[0] += hits[:, 0].sum()
-        totals[1] += precision[:, 9].sum()
-        totals[2] += ((precision * hits).sum(axis=1) / hits.sum(axis=1)).sum()
+        for scores, label in zip(S, corpus.test_labels[part], strict=True):
+            hits = np.sort(scores[corpus.item_labels == label])[::-1]
+            found = np.arange(1, len(hits) + 1)
+            above = len(scores) - np.searchsorted(np.sort(scores), hits, side="right")
+            ranks = np.maximum(above + 1, found)
+            totals += ranks[0] == 1, (ranks <= 10).sum() / 10, (found / ranks).mean()
     return 100 * totals / len(E)
 
 

@@ -6,18 +6,21 @@ import numpy as np
 
 from samewise import LiveAdapter
 from samewise.adapt.guard import Guard
-from samewise.kernels.adapter_loops import bet
+from samewise.kernels.adapter_loops import bet, bet_on_wins
 
 
 def test_wealth_rarely_reaches_its_level_when_nothing_is_better():
     """Ville: P(sup W ≥ 1/ε) ≤ ε, for coins and for values that are worse in the mean."""
     random = np.random.RandomState(0)
-    for values in ([-1.0, 1.0], [-0.5, 0.0, 0.5], [-1.0, 0.0, 0.0, 0.9]):
+    signs, others = [[-1.0, 1.0], [-1.0, 0.0, 1.0]], [[-0.5, 0.0, 0.5], [-1.0, 0.0, 0.0, 0.9]]
+    for how, values in [(f, v) for f in (bet_on_wins, bet) for v in signs] + [
+        (bet, v) for v in others
+    ]:
         reached = 0
         for _ in range(300):
             test, highest = np.zeros(4), 0.0
             for x in random.choice(values, 400):
-                bet(test, x)
+                how(test, x)
                 highest = max(highest, test[0])
             reached += highest >= np.log(20)
         # ε = 0.05 of 300 streams; more than 27 would happen once in a thousand times.
@@ -64,14 +67,14 @@ def test_good_answers_are_promoted_and_reported(world):
 def test_what_is_expected_is_what_the_bets_gain():
     guard = Guard(0.05)
     for _ in range(50):
-        for x in (0.4, -0.2, 0.1):
-            bet(guard.bets[0], x)
+        for x in (1, -1, 0, 1, 0, -1, 1):
+            bet_on_wins(guard.bets[0], x)
     expected = guard.report().expected_events
     left = 0
     while guard.bets[0, 0] < guard.needed("rest", True):
-        bet(guard.bets[0], (0.4, -0.2, 0.1)[left % 3])
+        bet_on_wins(guard.bets[0], (1, -1, 0, 1, 0, -1, 1)[left % 7])
         left += 1
-    assert 0.7 * left <= expected["rest"] <= 1.4 * left
+    assert 0.9 * left <= expected["rest"] <= 1.1 * left
     assert expected["first"] == np.inf
 
 

@@ -23,7 +23,9 @@ from rich.console import Console
 from sklearn.datasets import load_iris
 from sklearn.utils import Bunch
 
+import samewise
 from samewise import OASIS, load
+from samewise.catalog import BY_COMMAND, LEARNERS
 from samewise.cli import app as app_module
 from samewise.cli import console, main
 from samewise.cli.app import _COMMANDS
@@ -402,6 +404,26 @@ def test_fetching_all_goes_on_where_it_stopped(call, call_json, files, monkeypat
     assert call_json("datasets", "fetch", "all")["fetched"] == []
     news = dataset("news20_bydate")
     assert news.data == ["a", "b"] * 2 and news.train.tolist() == [True, True, False, False]
+
+
+def test_the_version_is_shown(call):
+    assert call("--version").stdout == f"samewise {samewise.__version__}\n"
+
+
+def test_learners_are_those_of_the_catalog(call, call_json):
+    listed = call_json("learners")["learners"]
+    assert [each["class"] for each in listed] == [entry.name for entry in LEARNERS]
+    assert {each["name"] for each in listed} - {""} == set(BY_COMMAND)
+    assert all(each["summary"].endswith(".") for each in listed)
+    text = call("learners").stdout
+    assert re.search(r"lmnn +.? *LMNN +.? *labels +.? *distance +.? *Large margin", text)
+    assert re.search(r"rbs +.? *RBS \*", text)
+
+
+def test_a_shell_completes_commands():
+    asked = {"_SAMEWISE_COMPLETE": "complete_bash", "COMP_WORDS": "samewise ins", "COMP_CWORD": "1"}
+    done = subprocess.run(MAIN, env={**os.environ, **asked}, capture_output=True, text=True)
+    assert done.stdout.split() == ["inspect"], done.stderr
 
 
 _WITHOUT_RESOURCE = """

@@ -145,7 +145,7 @@ class AdapterCourse:
             self._linears,
             (self.memory.compiled, views, self._kernel),
             self._bets,
-            (int(tests[0] and self.guard is not None), *tests[1:]),
+            (int(tests[0]) * (1 if self.guard is None else 2), *tests[1:]),
             self.linear.lesson(weight),
             place,
         )

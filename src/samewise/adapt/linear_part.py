@@ -14,7 +14,9 @@ from samewise.kernels.adapter_loops import Linear, mean_of
 RELAX = 0.5
 """τ = ℓ / (‖v‖² ‖phi‖² + 0.5 / weight): PA-II's step."""
 NEWEST = 4.0
-"""The newest D counts 4/(t + 3) in D̄: a mean over about the last quarter of the events."""
+"""The newest D counts 4/(t + 3) in D̄: a mean over about the last quarter of the events,"""
+LONGEST = 3000.0
+"""of at most so many: what was learned of preferences that have changed is not to stay in it."""
 WAITING = 16
 """Updates that pass through the matrices together."""
 
@@ -48,7 +50,8 @@ class LinearPart:
     """
 
     def __init__(self, rank: int, width: int, margin: float, half_life: float | None) -> None:
-        self.margin, self.half_life = margin, half_life
+        self.margin = float(margin)
+        self.half_life = None if half_life is None else float(half_life)
         self.t = 0
         self._A, self._B = np.zeros((2, rank, width), dtype=np.float32)
         self._scalars = np.array([1.0, 1.0, 0.0])
@@ -63,7 +66,7 @@ class LinearPart:
     def lesson(self, weight: float) -> tuple[float, float, float, float, float]:
         """What compiled code takes beside a list that is learned from; counts it."""
         self.t += 1
-        window = self.t if self.half_life is None else min(self.t, self.half_life)
+        window = min(self.t, LONGEST if self.half_life is None else min(LONGEST, self.half_life))
         newest = min(NEWEST / (window + 3.0), 1.0)
         return self.margin, weight, RELAX, self._decay, newest
 

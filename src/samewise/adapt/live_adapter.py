@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
@@ -15,18 +14,22 @@ from samewise._rollback import alone, unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.adapt.adapter_course import AdapterCourse
 from samewise.adapt.event_log import EventLog, Heard
-from samewise.adapt.event_reading import ItemStore, Reading, read_event
+from samewise.adapt.event_reading import (
+    ItemStore,
+    Reading,
+    check_names,
+    names_of,
+    read_event,
+)
 from samewise.adapt.feedback_events import Event, Judged, Thumb
 from samewise.adapt.item_units import ItemUnits, checked_items
-from samewise.adapt.serving_adapter import ServingAdapter
+from samewise.adapt.serving_adapter import ServingAdapter, start_matrix
 from samewise.adapt.warm_start import WarmStart, WarmStarter, read_pairs
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import restored, stored
 from samewise.forms import Bilinear, LowRankBilinear
 from samewise.learners.parameters import numbers_state, restored_numbers
-
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 def _parameter(default: Any, *allowed: Any) -> Any:
@@ -51,7 +54,9 @@ class LiveAdapter(ServingAdapter):
         ℓ = mean of margin · g − (s_i − s_j) over them,   τ = ℓ / (‖v‖² ‖phi‖² + 0.5),
         D += τ phi(q) vᵀ,
 
-    and D̄ is the mean of D that gives the newest the weight 4/(t + 3).
+    and D̄ is the mean of D that gives the newest the weight 4/(min(t, 3000) + 3). A judged list ends
+    remembered ones that are close (K_i ≥ 0.3) and say the opposite (v·v_i below −0.4 ‖v‖‖v_i‖):
+    preferences may change.
 
     What is served is the start, until judged lists have shown that the live form is better; then a
     frozen copy of it. The order and the first place are tested apart, each by a wealth that, were
@@ -66,13 +71,12 @@ class LiveAdapter(ServingAdapter):
     guard : float or None, default=0.05
         The probability that anything is ever promoted that is no better than what was served. None
         serves the live form.
-    margin : float, default=0.3
+    margin : float in (0, 1e6], default=0.3
         By how much a liked item should score above a disliked one, in units of g.
     memory : int, default=20000
         How many lists are remembered; 0 leaves the linear part alone.
     half_life : float or None, default=None
-        After how many events what was learned counts half. None keeps it: new answers then win over
-        old ones as they become more.
+        After how many events what was learned counts half. None keeps what is not contradicted.
     expand : bool, default=False
         Whether `rank` and `rerank` add the mean of the five best items to a query and rank again,
         below the first place: pseudo-relevance feedback, which needs no answers.
@@ -119,7 +123,7 @@ class LiveAdapter(ServingAdapter):
     """
 
     guard: float | None = _parameter(0.05, Interval(Real, 0, 1, closed="neither"), None)
-    margin: float = _parameter(0.3, _POSITIVE)
+    margin: float = _parameter(0.3, Interval(Real, 0, 1e6, closed="right"))
     memory: int = _parameter(20_000, Interval(Integral, 0, 10**7, closed="both"))
     half_life: float | None = _parameter(None, Interval(Real, 1, None, closed="left"), None)
     expand: bool = _parameter(False, bool)
@@ -157,27 +161,24 @@ class LiveAdapter(ServingAdapter):
         LiveAdapter
             This adapter.
         """
-        allowed = {each.name: each.metadata["allowed"] for each in fields(self) if each.metadata}
-        parameters = {name: getattr(self, name) for name in allowed}
-        validate_parameter_constraints(allowed, parameters, caller_name="LiveAdapter")
+        self._check_parameters()
         rows = checked_items(items)
         if len(rows) < 2:
             raise InvalidInputError(f"fit needs at least two items. Got {len(rows)}.")
         random = check_random_state(self.random_state)
         with alone(self), unchanged_if_refused(self, random):
             self._random = random
-            W = None if self.initial is None else np.asarray(self.initial.matrix)
-            if W is not None and W.shape != (rows.shape[1],) * 2:
-                raise InvalidInputError(
-                    f"initial must be a form of {rows.shape[1]} features, as the items have, for "
-                    f"queries and items alike. Got one of {W.shape[0]} and {W.shape[1]}."
-                )
-            self._W = None if W is None else W.astype(np.float32)
+            self._W = start_matrix(self.initial, rows.shape[1])
             self._store = ItemStore(self.items, rows.shape[1])
             self._warm = None
             self._begin(ItemUnits.of(rows, random))
             self.log_ = EventLog(self.log)
         return self
+
+    def _check_parameters(self) -> None:
+        allowed = {each.name: each.metadata["allowed"] for each in fields(self) if each.metadata}
+        parameters = {name: getattr(self, name) for name in allowed}
+        validate_parameter_constraints(allowed, parameters, caller_name="LiveAdapter")
 
     def _begin(self, units: ItemUnits) -> None:
         rest = (self.margin, self.memory, self.half_life)
@@ -295,7 +296,7 @@ class LiveAdapter(ServingAdapter):
 
     def _read(self, said: Event, weight: Any, user: Any, event: Any) -> tuple[Heard, Array] | None:
         """An event and the vectors of its items, all checked; None if it was seen before."""
-        _check_names(weight, user, event)
+        check_names(weight, user, event)
         if event is not None and event in self.log_.seen:
             return None
         read = self._reading(said)
@@ -374,7 +375,7 @@ class LiveAdapter(ServingAdapter):
             old, units = self.log_, self._fitted.units
             if not old.whole:
                 raise InvalidInputError("Events can be forgotten only where log=True kept them.")
-            gone_users, gone_events = set(users), set(events)
+            gone_users, gone_events = names_of(users, "users"), names_of(events, "events")
             kept = [e for e in old if e.user not in gone_users and e.event not in gone_events]
             self._begin(units)
             self.log_ = EventLog(True)
@@ -424,12 +425,11 @@ class LiveAdapter(ServingAdapter):
             initial = restored(saved.part("initial"), Bilinear, LowRankBilinear)
         random = restored_numbers(saved.part("random"))
         adapter = cls(**parameters, initial=initial, random_state=random)
+        adapter._check_parameters()
         adapter._random = random
         adapter._course = AdapterCourse.restore(saved.part("course"))
         d = adapter._course.units.n_features
-        adapter._W = None if initial is None else np.asarray(initial.matrix, dtype=np.float32)
-        right = adapter._W is None or adapter._W.shape == (d, d)
-        saved.check(right, "initial must be a form of the items' features")
+        adapter._W = start_matrix(initial, d)
         if saved.has("warm"):
             warm, rank = saved.part("warm"), adapter._course.units.L.shape[1]
             D = warm.array("D", rank, d, dtypes=["float32"])
@@ -437,14 +437,3 @@ class LiveAdapter(ServingAdapter):
         adapter._store = ItemStore(None, d)
         adapter.log_ = EventLog.restore(saved.part("log_"), d)
         return adapter
-
-
-def _check_names(weight: Any, *names: Any) -> None:
-    kind = type(weight)
-    if not (kind is float or kind is int or isinstance(weight, Real)) or not 0 <= weight <= 1e6:
-        raise InvalidInputError(f"weight must be a number from 0 to 1e6. Got {weight!r}.")
-    for name in names:
-        if name is not None and type(name) not in (str, int):
-            raise InvalidInputError(
-                f"Users and events are named by strings or integers. Got {name!r}."
-            )

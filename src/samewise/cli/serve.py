@@ -32,6 +32,13 @@ def serve(
         str | None,
         typer.Option(help="MODULE:FUNCTION that makes vectors of a list of texts."),
     ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(
+            help="postgresql://… for the log of collections that are made from now on.",
+            envvar="SAMEWISE_EVENTS",
+        ),
+    ] = None,
     snapshot_every: Annotated[
         int, typer.Option(min=1, help="Events between two snapshots of a model.")
     ] = 5000,
@@ -45,7 +52,7 @@ def serve(
     Example: samewise serve data
     """
     if check:
-        return _checked(folder)
+        return _checked(folder, events)
     try:
         import uvicorn
 
@@ -61,7 +68,9 @@ def serve(
         raise InvalidInputError(
             f"{host} can be reached by others: give --token, or listen on 127.0.0.1."
         )
-    service = Service(folder, None if encoder is None else _function(encoder), snapshot_every)
+    service = Service(
+        folder, None if encoder is None else _function(encoder), snapshot_every, events
+    )
     say(f"samewise serves {folder} at http://{host}:{port}")
     sys.stdout.flush()
     uvicorn.run(
@@ -90,10 +99,10 @@ def _function(name: str) -> Any:
     return found
 
 
-def _checked(folder: Path) -> Answer:
+def _checked(folder: Path, events: str | None) -> Answer:
     from samewise.serve.checking import check_folder
 
-    counts, problems = check_folder(folder)
+    counts, problems = check_folder(folder, events)
     if problems:
         raise InvalidInputError(" ".join(problems))
 

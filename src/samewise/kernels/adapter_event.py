@@ -17,6 +17,7 @@ from samewise.kernels.adapter_loops import (
     add_product,
     agreement,
     bet,
+    bet_on_wins,
     combine,
     contrast,
     learn_list,
@@ -30,6 +31,7 @@ from samewise.kernels.event_cells import (
     Kernel,
     Numbers,
     Sketches,
+    contradict,
     nearest_pivots,
     put,
     recall,
@@ -65,7 +67,7 @@ def sound(query: Array, shown: Array, y: NDArray[Any], largest: int, grades: Gra
             return SIZE
     low, high = 0, 0
     for i in range(y.shape[0]):
-        grade = int(y[i]) if abs(y[i]) <= largest else 0
+        grade = int(y[i]) if -largest <= y[i] <= largest else 0
         if y[i] != grade:
             return ANSWER
         grades[i] = grade
@@ -165,8 +167,8 @@ def hear_list(
         where the AUC and the first place of the list under start, served and live are written; NaN
         where the list says nothing about them.
     heard
-        Whether the list tests the forms; the lead of the live form in an interleaved one; and the
-        place of its candidate, −1 if there is none.
+        2 where the list tests the forms, 1 where it is a judged list all the same; the lead of the
+        live form in an interleaved one; and the place of its candidate, −1 if there is none.
     place
         The slot to remember the list in (none if negative) and its number.
 
@@ -182,16 +184,22 @@ def hear_list(
     add_product(f, linears[0], 0, 1.0, moved)
     bets, recent, limits, tested = guard
     tested[:] = math.nan
-    if heard[0]:
+    close = near[:0]
+    if heard[0] == 2:
         under = _under(base, f, moved, linears, views.shape[0])
-        recall(q, z, near, remembered, views, kernel, under[: views.shape[0]])
+        close = recall(q, z, near, remembered, views, kernel, under[: views.shape[0]])
         _place_bets(under, shown, grades, heard[2], bets, recent, tested)
+    elif heard[0] == 1:
+        close = recall(q, z, near, remembered, views[:1], kernel, np.zeros_like(q)[None])
     elif heard[1] != 0.0:
-        bet(bets[REST], heard[1])
+        bet_on_wins(bets[REST], heard[1])
     learn_list(linears[0], f, moved, base, shown, grades, lesson)
     full = False
     if place[0] >= 0:
-        full = _remember(q, shown, grades, near[0], remembered, place, lesson[1])
+        direction = np.empty_like(q)
+        contrast(shown, grades, direction)
+        contradict(direction, close, remembered, place[1], lesson[1])
+        full = _remember(q, direction, near[0], remembered, place, lesson[1])
         sketch(z, float(np.dot(q, units[0])), place[1], remembered[2], place[0])
     due = False
     for i in range(bets.shape[0]):
@@ -235,30 +243,29 @@ def _place_bets(
         auc[w], best[w] = agreement(scores, grades, candidate)
     tested[:, 0] = auc[n - 1], auc[1], auc[0]
     tested[:, 1] = best[n - 1], best[n - 2], best[0]
-    bet(bets[FIRST], best[0] - best[n - 2])
-    bet(bets[FALL_FIRST], best[n - 1] - best[n - 2])
+    bet_on_wins(bets[FIRST], best[0] - best[n - 2])
+    bet_on_wins(bets[FALL_FIRST], best[n - 1] - best[n - 2])
     if math.isnan(auc[0]):
         return
-    bet(bets[REST], np.sign(auc[0] - auc[1]))
+    bet_on_wins(bets[REST], np.sign(auc[0] - auc[1]))
     bets[GAIN, 1] += 1.0
     bets[GAIN, 2] += auc[0] - auc[1]
     agreed = 2.0 * auc[n - 1] - 1.0
     recent[int(bets[CREDIBLE, 1]) % recent.shape[0]] = agreed
     bet(bets[CREDIBLE], agreed)
-    bet(bets[FALL_REST], np.sign(auc[n - 1] - auc[1]))
+    bet_on_wins(bets[FALL_REST], np.sign(auc[n - 1] - auc[1]))
 
 
 @njit(cache=True)
 def _remember(
     q: Array,
-    shown: Array,
-    grades: Grades,
+    direction: Array,
     cell: int,
     memory: Memory,
     place: tuple[int, int],
     weight: float,
 ) -> bool:
-    """Write a list that has items of two kinds into a slot, in the place of what it held.
+    """Write a query and its direction into a slot, in the place of what it held.
 
     Returns whether its cell is full.
     """
@@ -267,8 +274,7 @@ def _remember(
     if cells[2][slot] >= 0:
         take_out(cells, slot)
     vectors, numbers, weights = events
-    vectors[slot, 0] = q
-    contrast(shown, grades, vectors[slot, 1])
+    vectors[slot, 0], vectors[slot, 1] = q, direction
     numbers[slot], weights[slot] = number, weight
     return put(cells, slot, cell)
 

@@ -30,7 +30,7 @@ from samewise.serve.feedback_resolving import (
 )
 from samewise.serve.group_commit import BusyError
 from samewise.serve.item_search import ProductBatches
-from samewise.serve.learning import SNAPSHOT_EVERY, Learning
+from samewise.serve.learning import SNAPSHOT_EVERY, Learning, StoppedError
 from samewise.serve.searching import Question, Searching
 from samewise.serve.text_encoder import WIDTH, TextEncoder
 
@@ -67,6 +67,8 @@ class Collection:
         Vectors of texts, for a collection with ``encoder="callable"``.
     snapshot_every : int, default=SNAPSHOT_EVERY
         Lessons between snapshots of the model.
+    url : str, default=None
+        Of a PostgreSQL database for the log of a new collection.
     """
 
     def __init__(
@@ -75,8 +77,9 @@ class Collection:
         settings: Settings | None = None,
         encode: Encode | None = None,
         snapshot_every: int = SNAPSHOT_EVERY,
+        url: str | None = None,
     ) -> None:
-        self.stores = CollectionStores(folder, settings)
+        self.stores = CollectionStores(folder, settings, url=url)
         self._encode = encode
         self._encoder = self._newest_encoder()
         stores = self.stores
@@ -165,9 +168,12 @@ class Collection:
     def _newest_encoder(self) -> TextEncoder | None:
         """The encoder of the newest start."""
         start = self.stores.events.newest("start", self.stores.events.last())
-        if start is None or start.body["encoder"] is None:
+        noted = self.stores.database.setting("start")
+        # What the database notes of a start is committed with the vectors of its items.
+        body = json.loads(noted) if noted is not None else None if start is None else start.body
+        if body is None or body["encoder"] is None:
             return None
-        found: TextEncoder = self.stores.models.read_named(start.body["encoder"], TextEncoder)
+        found: TextEncoder = self.stores.models.read_named(body["encoder"], TextEncoder)
         return found
 
     def _new_encoder(self) -> tuple[TextEncoder, Array]:
@@ -211,7 +217,7 @@ class Collection:
             newest = self.stores.events.newest("start", self.stores.events.last())
             assert newest is not None
             body["encoder"] = newest.body["encoder"]
-        return self.stores.events.append("start", body)[0]
+        return self.stores.note_start(body)
 
     def _followed(self, work: Callable[[], int]) -> int:
         """Commit a record and wait until the learner has taken it; its number."""
@@ -243,12 +249,16 @@ class Collection:
     def follow(self, seq: int, patience: float = 5.0) -> None:
         """Start if that was not done, and wait until a record was learned from."""
         self._ensure_started()
-        if seq > self.learning.seq and not self.learning.wait(seq, patience):
+        if seq > self.learning.seq and not self._reached(seq, patience):
             raise BusyError(f"The record {seq} is not learned from yet; try again.")
+
+    def _reached(self, seq: int, patience: float) -> bool:
+        """Wait for a record to be learned from, if there is one."""
+        return seq <= self.stores.events.last() and self.learning.wait(seq, patience)
 
     def _ensure_started(self) -> None:
         if self.learning.failed is not None:
-            raise BusyError(
+            raise StoppedError(
                 f"Learning has stopped: {self.learning.failed}. Start the service again."
             )
         if self.learning.adapter is None:

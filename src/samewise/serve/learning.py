@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from concurrent.futures import Future
 from typing import Any
 
 from samewise.adapt import LiveAdapter
 from samewise.exceptions import InvalidInputError, SamewiseError
-from samewise.serve.event_store import EventStore, Record
+from samewise.serve.event_store import EventStore, Record, UnreachableError
 from samewise.serve.learning_curve import LearningCurve
 from samewise.serve.model_files import ModelFiles
 from samewise.serve.replaying import Vectors, replayed
@@ -18,6 +19,7 @@ from samewise.serve.turns import Turns
 SNAPSHOT_EVERY = 5000
 """Lessons between snapshots."""
 _READ = 256
+_PAUSE = 1.0
 _LOG = logging.getLogger("samewise.serve")
 
 
@@ -112,7 +114,7 @@ class Learning:
     def _run(self) -> None:
         try:
             while self._wait_for_more():
-                for record in self._events.read(self._replay.seq, _READ):
+                for record in self._next():
                     if self._ends:
                         break
                     self._follow(record)
@@ -123,6 +125,15 @@ class Learning:
                 self._changed.notify_all()
             for future in list(self._awaited.values()):
                 future.set_exception(StoppedError(f"Learning has stopped: {self.failed}."))
+
+    def _next(self) -> list[Record]:
+        """The records to learn from; none, after a while, where the log cannot be reached."""
+        try:
+            return self._events.read(self._replay.seq, _READ)
+        except UnreachableError:
+            _LOG.warning("the log cannot be reached; learning waits")
+            time.sleep(_PAUSE)
+            return []
 
     def _wait_for_more(self) -> bool:
         with self._changed:

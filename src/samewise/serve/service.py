@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
+import secrets
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.locking import lock
+from samewise.files.writing import sync_folder
 from samewise.serve.collection import Collection, Encode
-from samewise.serve.collection_stores import Settings, is_collection
+from samewise.serve.collection_stores import Settings, events_of, is_collection
+from samewise.serve.database import Database
 from samewise.serve.feedback_resolving import NotFoundError
 from samewise.serve.learning import SNAPSHOT_EVERY
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_DELETED = ".deleted-"
+"""How folders of deleted collections begin, until they are gone; no collection has such a name."""
 MOST_COLLECTIONS = 64
+
+
+class OtherSettingsError(InvalidInputError):
+    """There is a collection of that name, with other settings."""
 
 
 class Service:
@@ -29,14 +39,20 @@ class Service:
         Vectors of texts, for collections with ``encoder="callable"``.
     snapshot_every : int, default=SNAPSHOT_EVERY
         Lessons between snapshots of a model.
+    url : str, default=None
+        Of a PostgreSQL database for the logs of new collections.
     """
 
     def __init__(
-        self, folder: Path, encode: Encode | None = None, snapshot_every: int = SNAPSHOT_EVERY
+        self,
+        folder: Path,
+        encode: Encode | None = None,
+        snapshot_every: int = SNAPSHOT_EVERY,
+        url: str | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._encode, self._every = encode, snapshot_every
+        self._encode, self._every, self._url = encode, snapshot_every, url
         self._lock: Any = (folder / "lock").open("ab")
         if lock(self._lock) is False:
             self._lock.close()
@@ -47,7 +63,9 @@ class Service:
         self.collections: dict[str, Collection] = {}
         try:
             for path in sorted(folder.iterdir()):
-                if is_collection(path):
+                if path.name.startswith(_DELETED):
+                    self._sweep(path)
+                elif is_collection(path):
                     self._open(path.name, None)
         except BaseException:
             self.close()
@@ -56,7 +74,7 @@ class Service:
     def _open(self, name: str, settings: Settings | None) -> Collection:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
-        collection = Collection(folder, settings, self._encode, self._every)
+        collection = Collection(folder, settings, self._encode, self._every, self._url)
         self.collections[name] = collection
         return collection
 
@@ -70,7 +88,7 @@ class Service:
         with self._making:
             if name in self.collections:
                 if self.collections[name].settings != settings:
-                    raise InvalidInputError(
+                    raise OtherSettingsError(
                         f"The collection {name!r} exists with other settings, which stay as they "
                         "are; choose another name."
                     )
@@ -78,15 +96,42 @@ class Service:
             if len(self.collections) >= MOST_COLLECTIONS:
                 raise InvalidInputError(f"There can be {MOST_COLLECTIONS} collections at most.")
             self._open(name, settings)
+            for each in (self.folder, self.folder / name):
+                sync_folder(each)
             return True
+
+    def delete(self, name: str) -> None:
+        """Delete a collection with all its files."""
+        with self._making:
+            collection = self.get(name)
+            # Who comes from now on finds none; who is here already is refused.
+            del self.collections[name]
+            collection.close()
+            gone = self.folder / f"{_DELETED}{secrets.token_hex(8)}"
+            (self.folder / name).rename(gone)
+            sync_folder(self.folder)
+            self._sweep(gone)
+
+    def _sweep(self, gone: Path) -> None:
+        """Remove what is left of a deleted collection."""
+        if (gone / "collection.sqlite").is_file():
+            database = Database(gone / "collection.sqlite")
+            try:
+                events = events_of(database, self._url)
+                events.delete_all()
+                events.close()
+            finally:
+                database.close()
+        shutil.rmtree(gone)
 
     def get(self, name: str) -> Collection:
         """The collection of that name."""
-        if name not in self.collections:
+        found = self.collections.get(name)
+        if found is None:
             raise NotFoundError(
                 f"There is no collection {name!r}; PUT /collections/{{name}} first."
             )
-        return self.collections[name]
+        return found
 
     def close(self) -> None:
         """Close all of them."""

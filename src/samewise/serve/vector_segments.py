@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.exceptions import FileFormatError, InvalidInputError
+from samewise.files.writing import sync_folder
 
 SEGMENT_BYTES = 2**26
 """A segment has as many rows as fit into this."""
@@ -33,6 +34,28 @@ class Block:
     first: int
     count: int
     crc: int
+
+
+def rows_of_segment(width: int, segment_bytes: int) -> int:
+    """How many rows a full segment has."""
+    return max(segment_bytes // (4 * width), 1)
+
+
+def segment_name(segment: int) -> str:
+    """The name of the file of a segment."""
+    return f"vectors-{segment:06d}.f32"
+
+
+def segment_lengths(
+    blocks: Iterable[tuple[int, int]], width: int, segment_bytes: int
+) -> dict[str, int]:
+    """Of each file, how many bytes the blocks, (first row, count), name."""
+    size = rows_of_segment(width, segment_bytes)
+    lengths: dict[str, int] = {}
+    for first, count in blocks:
+        name = segment_name(first // size)
+        lengths[name] = max(lengths.get(name, 0), (first % size + count) * 4 * width)
+    return lengths
 
 
 class VectorSegments:
@@ -58,7 +81,7 @@ class VectorSegments:
         segment_bytes: int = SEGMENT_BYTES,
     ) -> None:
         self.folder, self.width = folder, width
-        self.per_segment = max(segment_bytes // (4 * width), 1)
+        self.per_segment = rows_of_segment(width, segment_bytes)
         self._files: dict[int, Any] = {}
         self._touched: set[int] = set()
         self._ends: dict[int, int] = {}
@@ -72,7 +95,7 @@ class VectorSegments:
 
     def path(self, segment: int) -> Path:
         """The file of a segment."""
-        return self.folder / f"vectors-{segment:06d}.f32"
+        return self.folder / segment_name(segment)
 
     def cut(self) -> int:
         """Cut off what is not committed; how many bytes that were."""
@@ -136,12 +159,8 @@ class VectorSegments:
             file.flush()
             os.fsync(file.fileno())
         new = self._touched - self._ends.keys()
-        if new and os.name == "posix":
-            descriptor = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        if new:
+            sync_folder(self.folder)
 
     def committed(self) -> None:
         """The blocks since the last call are committed."""
