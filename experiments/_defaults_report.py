@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from samewise.catalog import LEARNERS
 from samewise.scores import s_test
 
 LEVEL = 0.05
+TABLES = ("errors", "marks")
 BASELINES = ("Euclidean", "Cosine")
 RECORD = {entry.name for entry in LEARNERS if entry.record}
 
@@ -37,6 +39,44 @@ def write(
     tried = _tried(chosen)
     write_csv(out / "choice.csv", tried)
     _summary(out, errors, marks, counts, tried, judged)
+
+
+def write_again(
+    out: Path, names: Sequence[str], answers: Sequence[dict[str, Any]], learners: Sequence[str]
+) -> None:
+    """The tables with the columns of a few learners anew, or added in the order of `learners`."""
+    errors, marks = ({row["set"]: row for row in _read(out / f"{t}.csv")} for t in TABLES)
+    for name, found in zip(names, answers, strict=True):
+        errors[name] |= _errors(name, found)
+        marks[name] |= _marks(found)
+    rows: list[dict[str, Any]] = [
+        {"set": name, "chosen on": errors[name]["chosen on"]}
+        | {learner: float(errors[name][learner]) for learner in learners}
+        for name in names
+    ]
+    signs = {name: {learner: marks[name][learner] for learner in learners} for name in names}
+    write_csv(out / "errors.csv", rows)
+    write_csv(out / "marks.csv", [{"set": name, **row} for name, row in signs.items()])
+    counts = _counts(rows, signs)
+    write_csv(out / "counts.csv", counts)
+    tried, judged = (_numbers(_read(out / f"{t}.csv")) for t in ("choice", "verification"))
+    _summary(out, rows, signs, counts, tried, judged)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as they were written: the first column is a text, counts are integers."""
+    return [
+        {
+            key: text if n == 0 else float(text) if "." in text else int(text)
+            for n, (key, text) in enumerate(row.items())
+        }
+        for row in rows
+    ]
 
 
 def _errors(name: str, found: dict[str, Any]) -> dict[str, Any]:

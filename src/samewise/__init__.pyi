@@ -45,6 +45,7 @@ from samewise.learners.closed.classical import LDA as LDA
 from samewise.learners.closed.classical import PCA as PCA
 from samewise.learners.closed.igml import IGML as IGML
 from samewise.learners.closed.igml import KIGML as KIGML
+from samewise.learners.closed.lfda import LFDA as LFDA
 from samewise.learners.closed.rca import KRCA as KRCA
 from samewise.learners.closed.rca import RCA as RCA
 from samewise.learners.neighbors.rbs import RBS as RBS
@@ -104,6 +105,7 @@ __all__ = [
     "KernelPOLA",
     "LDA",
     "LEGO",
+    "LFDA",
     "LMNN",
     "LiveAdapter",
     "LowRankBilinear",

@@ -79,6 +79,7 @@ LEARNERS = (
         "Covariance", "closed.classical", ("rows",), "covariance", {"shrinkage": 0.1}, _SHRINKAGE
     ),
     Entry("LDA", "closed.classical", _LABELS, "lda", {"shrinkage": 0.1}, _SHRINKAGE),
+    Entry("LFDA", "closed.lfda", _LABELS, "lfda", {"shrinkage": 0.1}, _SHRINKAGE),
     Entry(
         "RCA",
         "closed.rca",

@@ -272,6 +272,11 @@ def test_interleaving_is_fair_and_its_clicks_are_bets(world):
         adapter.feedback(Click(world.items[0], [1, 3], [1], teams=[0, 1]))
     bets = adapter._fitted.guard.bets
     assert bets[0, 2] == 5 and bets[1, 2] == 0
+    # The most usual click of all: nothing was skipped, and nothing is learned.
+    before = adapter.live.embed_query(world.items)
+    adapter.feedback(Click(world.items[0], [1, 3], [0], teams=[0, 1]))
+    np.testing.assert_array_equal(adapter.live.embed_query(world.items), before)
+    assert bets[0, 1] == 1 + 5 + 1 and bets[0, 2] == 4
 
 
 def test_clicks_and_thumbs_teach_but_do_not_test(world):

@@ -25,6 +25,7 @@ PUBLIC = [
     "KRCA",
     "LDA",
     "LEGO",
+    "LFDA",
     "LMNN",
     "MCML",
     "MMC",

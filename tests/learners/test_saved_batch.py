@@ -26,6 +26,7 @@ from samewise.learners.batch.nca import NCA
 from samewise.learners.batch.snn import SNN
 from samewise.learners.closed.classical import LDA, PCA, Cosine, Covariance, Euclidean
 from samewise.learners.closed.igml import IGML, KIGML
+from samewise.learners.closed.lfda import LFDA
 from samewise.learners.closed.rca import KRCA, RCA
 from samewise.learners.neighbors.rbs import RBS
 from samewise.learners.neighbors.relief import Relief
@@ -48,6 +49,7 @@ CASES = {
     "Euclidean": (Euclidean(), np.asarray),
     "PCA": (PCA(2, whiten=True), np.asarray),
     "LDA": (LDA(shrinkage="auto"), np.asarray),
+    "LFDA": (LFDA(2, embedding_type="orthonormalized"), np.float32),
     "RCA": (RCA(random_state=0), np.asarray),
     "IGML": (IGML(), np.float32),
     "KRCA": (KRCA("rbf", {"gamma": 0.1}, n_landmarks=20, random_state=0), np.asarray),

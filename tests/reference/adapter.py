@@ -76,8 +76,8 @@ class Adapter:
         self.events = []
         self.served = {"rest": None, "first": None}
         self.rank = {"rest": 0, "first": 0, "fall rest": 0, "fall first": 0}
-        self.bets = {name: SignBet() for name in ("rest", "first", "fall rest", "fall first")}
-        self.bets["agree"] = Bet()
+        self.bets = {name: Bet() for name in ("fall rest", "fall first", "agree")}
+        self.bets |= {name: SignBet() for name in ("rest", "first")}
         self.gain = 0.0
         self.changes = []
 
@@ -181,7 +181,7 @@ class Adapter:
     def change(self, place, why, form):
         self.served[place] = form
         self.rank[why] += 1
-        self.bets[place], self.bets[f"fall {place}"] = SignBet(), SignBet()
+        self.bets[place], self.bets[f"fall {place}"] = SignBet(), Bet()
         if place == "rest":
             self.gain = 0.0
         self.changes.append((self.t, why))

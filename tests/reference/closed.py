@@ -77,3 +77,36 @@ def divergence(M, X, y, smoothing):
     K = Z @ M @ Z.T
     values = np.linalg.eigvalsh(K)[-X.shape[1] :]
     return (np.trace(np.linalg.inv(ideal_kernel(y, smoothing)) @ K) - np.log(values).sum()) / 2
+
+
+def lfda_scatters(X, y, k):
+    """S_w and S_b of local Fisher discriminant analysis, pair by pair."""
+    n, d = X.shape
+    sizes = {c: sum(1 for other in y if other == c) for c in y}
+    sigma = []
+    for i in range(n):
+        near = sorted(np.linalg.norm(X[i] - X[j]) for j in range(n) if y[j] == y[i])
+        sigma.append(near[min(k, len(near) - 1)])
+    within, between = np.zeros((d, d)), np.zeros((d, d))
+    for i in range(n):
+        for j in range(n):
+            v = X[i] - X[j]
+            if y[i] != y[j]:
+                between += np.outer(v, v) / n / 2
+            elif v.any():
+                A = np.exp(-(v @ v) / (sigma[i] * sigma[j]))
+                within += A / sizes[y[i]] * np.outer(v, v) / 2
+                between += A * (1 / n - 1 / sizes[y[i]]) * np.outer(v, v) / 2
+    return within, between
+
+
+def lfda(X, y, k, n_components, embedding_type):
+    """L: leading solutions of S_b a = λ S_w a with aᵀS_w a = 1."""
+    within, between = lfda_scatters(X, y, k)
+    values, A = np.linalg.eig(np.linalg.inv(within) @ between)
+    order = np.argsort(-values.real)[:n_components]
+    values, A = values.real[order], A.real[:, order]
+    if embedding_type == "orthonormalized":
+        return np.linalg.qr(A).Q.T
+    A = A / np.sqrt(np.einsum("ij,ik,kj->j", A, within, A))
+    return (A * np.sqrt(values) if embedding_type == "weighted" else A).T

@@ -88,7 +88,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "data"
         app = make_app(Service(folder, snapshot_every=200), limits=RequestLimits(items=200))
-        with running(app) as url, httpx.Client(base_url=url, trust_env=False) as http:
+        with running(app) as url, httpx.Client(base_url=url, trust_env=False, timeout=120) as http:
             code = fuzz(url, fill(http), int(60 * given.minutes), given.seed)
             counts = answered(http.get("/metrics").text)
         found, problems = check_folder(folder)

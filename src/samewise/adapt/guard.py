@@ -10,6 +10,8 @@ which, while the live form is no better (E[x | past] ≤ 0), is a supermartingal
 inequality it ever reaches 1/ε with probability at most ε. A mean over λ needs no estimate, which
 would come from lists when the live form was still worse. The k-th promotion needs W ≥ π²k²/(6ε),
 and Σ 6/(π²k²) = 1: all false promotions together have probability at most ε, whenever one looks.
+For the way back, is the start better than what is served, λ_s = clip(m/v, 0, ½) of the values
+before s: nothing is lost to this bet while what is served is better.
 The order is promoted only if its AUC is not lower in the mean either: many small gains do not pay
 for a few large losses.
 """

@@ -89,7 +89,7 @@ class QueryMap:
         """
         Q = parameter_array(Q, "Q")
         one = Q.ndim == 1
-        rows = checked_items([Q] if one else Q, len(self.bias), "Q").astype(np.float32)
+        rows = checked_items(Q[None] if one else Q, len(self.bias), "Q").astype(np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
             out = rows @ self.matrix + self.bias
             if len(self.queries):

@@ -244,7 +244,7 @@ def _place_bets(
     tested[:, 0] = auc[n - 1], auc[1], auc[0]
     tested[:, 1] = best[n - 1], best[n - 2], best[0]
     bet_on_wins(bets[FIRST], best[0] - best[n - 2])
-    bet_on_wins(bets[FALL_FIRST], best[n - 1] - best[n - 2])
+    bet(bets[FALL_FIRST], best[n - 1] - best[n - 2])
     if math.isnan(auc[0]):
         return
     bet_on_wins(bets[REST], np.sign(auc[0] - auc[1]))
@@ -253,7 +253,7 @@ def _place_bets(
     agreed = 2.0 * auc[n - 1] - 1.0
     recent[int(bets[CREDIBLE, 1]) % recent.shape[0]] = agreed
     bet(bets[CREDIBLE], agreed)
-    bet_on_wins(bets[FALL_REST], np.sign(auc[n - 1] - auc[1]))
+    bet(bets[FALL_REST], np.sign(auc[n - 1] - auc[1]))
 
 
 @njit(cache=True)
