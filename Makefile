@@ -10,7 +10,7 @@ ifneq ($(SHARED),)
 export SAMEWISE_DATA ?= $(SHARED)
 endif
 
-.PHONY: demo demo-serve demo-pairs test test-oldest coverage mutants fuzz fuzz-service torture check \
+.PHONY: demo demo-serve demo-pairs film test test-oldest coverage mutants fuzz fuzz-service torture check \
   check-browser lint layout types layers docstrings house format bench experiments docs wheel clean
 
 # A search that learns, in two minutes; demo-serve leaves it running.
@@ -86,6 +86,10 @@ check-browser: demo-pairs build/axe.min.js
 build/axe.min.js:
 	mkdir -p build/axe && cd build/axe && npm pack --silent axe-core@4.14.0 && tar -xzf axe-core-*.tgz
 	cp build/axe/package/axe.min.js $@
+
+# The pictures of the page in the docs, by Chromium.
+film: $(INSTALLED)
+	$(BIN)/python -m tests.browser.film
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
