@@ -44,6 +44,7 @@ def main(chosen: list[str]) -> None:
         peers,
         psd,
         rbs,
+        regression,
         search,
         service,
         service_growth,
@@ -57,6 +58,7 @@ def main(chosen: list[str]) -> None:
             ("PA-I, M ⪰ 0 after every step, projections active", psd.run_active),
             ("PA-I, M ⪰ 0 after every step, M stays positive definite", psd.run_inside),
         ],
+        "regression": [("MLKR before k-NN regression", regression.run)],
         "oasis": [
             ("OASIS, dense", oasis.run_dense),
             ("OASIS, sparse, 1000 × 1000", oasis.run_sparse),

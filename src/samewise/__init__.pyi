@@ -10,6 +10,7 @@ from samewise.adapt import LiveAdapter as LiveAdapter
 from samewise.adapt import evaluate_feedback as evaluate_feedback
 from samewise.decide import Guarded as Guarded
 from samewise.decide import KNNClassifier as KNNClassifier
+from samewise.decide import KNNRegressor as KNNRegressor
 from samewise.decide import PerClassClassifier as PerClassClassifier
 from samewise.decide import Verifier as Verifier
 from samewise.filtering import BatchTopicFilter as BatchTopicFilter
@@ -35,6 +36,7 @@ from samewise.learners.batch.lmnn.estimator import LMNN as LMNN
 from samewise.learners.batch.lmnn.kernel_lmnn import KernelLMNN as KernelLMNN
 from samewise.learners.batch.lmnn.multi_metric_lmnn import MultiMetricLMNN as MultiMetricLMNN
 from samewise.learners.batch.mcml import MCML as MCML
+from samewise.learners.batch.mlkr import MLKR as MLKR
 from samewise.learners.batch.mmc import MMC as MMC
 from samewise.learners.batch.nca import NCA as NCA
 from samewise.learners.batch.snn import SNN as SNN
@@ -99,6 +101,7 @@ __all__ = [
     "Judgements",
     "KIGML",
     "KNNClassifier",
+    "KNNRegressor",
     "KRCA",
     "KernelLMNN",
     "KernelMahalanobis",
@@ -110,6 +113,7 @@ __all__ = [
     "LiveAdapter",
     "LowRankBilinear",
     "MCML",
+    "MLKR",
     "MMC",
     "Mahalanobis",
     "Model",

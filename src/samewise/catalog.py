@@ -21,7 +21,7 @@ class Entry(NamedTuple):
     module : str
         Where that is, below ``samewise.learners``; the folder is its family.
     learns_from : tuple of str
-        "labels", "pairs", "triplets", "chunklets" or nothing but "rows".
+        "labels", "pairs", "triplets", "chunklets", "targets" (numbers) or nothing but "rows".
     command : str
         Its name for `make_learner`, `compare` and the command line; empty if it has none.
     settings : dict
@@ -206,6 +206,7 @@ LEARNERS = (
     ),
     Entry("NCA", "batch.nca", _LABELS, "nca", {"max_iter": 50}),
     Entry("MCML", "batch.mcml", _LABELS, "mcml", {"max_iter": 50}),
+    Entry("MLKR", "batch.mlkr", ("targets",)),
     Entry(
         "SNN",
         "batch.snn",
@@ -228,7 +229,7 @@ BY_COMMAND = {entry.command: entry for entry in LEARNERS if entry.command}
 
 _OTHERS = {
     "adapt": ("LiveAdapter", "evaluate_feedback"),
-    "decide": ("Guarded", "KNNClassifier", "PerClassClassifier", "Verifier"),
+    "decide": ("Guarded", "KNNClassifier", "KNNRegressor", "PerClassClassifier", "Verifier"),
     "filtering": (
         "BatchTopicFilter",
         "NearestFilter",

@@ -194,7 +194,7 @@ def supervision(draw, kinds, X=None, wild=True):
     m = draw(st.integers(0 if wild else 1, 12))
     if kind == "rows":
         return Given(kind, (X,))
-    if kind == "labels":
+    if kind in ("labels", "targets"):
         y = labels(n) if wild else labels(n, USUAL, st.just(2))
         return Given(kind, (X, draw(y)))
     if kind == "chunklets":

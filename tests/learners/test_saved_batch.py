@@ -21,6 +21,7 @@ from samewise.learners.batch.hier import HIER
 from samewise.learners.batch.itml import ITML
 from samewise.learners.batch.lmnn import LMNN, KernelLMNN, MultiMetricLMNN
 from samewise.learners.batch.mcml import MCML
+from samewise.learners.batch.mlkr import MLKR
 from samewise.learners.batch.mmc import MMC
 from samewise.learners.batch.nca import NCA
 from samewise.learners.batch.snn import SNN
@@ -77,6 +78,8 @@ CASES = {
     "NCA": (NCA(init=L, tol=1.0, warm_start=True), np.asarray),
     "NCA held out": (NCA(2, validation_fraction=0.3, tol=0.1, random_state=0), np.float32),
     "MCML": (MCML(init=L.tolist(), tol=0.1, warm_start=True), np.asarray),
+    "MLKR": (MLKR(init=L, tol=0.1, warm_start=True), np.asarray),
+    "MLKR two": (MLKR(2, init="pca", tol=0.1), np.float32),
     "LMNN": (LMNN(2, n_components=2, tol=0.01, warm_start=True, random_state=0), np.asarray),
     "LMNN convex": (LMNN(2, solver="M", tol=0.1), np.float32),
     "LMNN targets": (LMNN(2, targets="same class", tol=0.01), np.asarray),

@@ -185,3 +185,14 @@ def averaged(run, kind, number=0):
     weights = weights / weights.sum()
     A = np.tensordot(weights, np.array([A for A, _ in run.hypotheses]), axes=1)
     return project(A), weights @ np.array([b for _, b in run.hypotheses])
+
+
+def mlkr(L, X, y):
+    """The leave-one-out squared error of kernel regression, row by row."""
+    loss = 0.0
+    for i in range(len(X)):
+        others = [j for j in range(len(X)) if j != i]
+        weights = [np.exp(-np.sum((L @ (X[i] - X[j])) ** 2)) for j in others]
+        predicted = sum(w * y[j] for w, j in zip(weights, others, strict=True)) / sum(weights)
+        loss += (y[i] - predicted) ** 2
+    return loss

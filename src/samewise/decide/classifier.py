@@ -19,12 +19,12 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices, Matrix
 from samewise.decide.energy import Energy, maps_of, nearest_of_class
-from samewise.decide.metric_classifier import MetricClassifier, fitted
+from samewise.decide.metric_classifier import MetricClassifier, NearestExamples, fitted
 from samewise.decide.rules import sum_closeness, vote
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
@@ -41,7 +41,7 @@ def _has_energies(model: KNNClassifier) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class KNNClassifier(MetricClassifier):
+class KNNClassifier(MetricClassifier, NearestExamples):
     """Classify by the nearest training examples under a learned, given or Euclidean metric.
 
     Parameters
@@ -215,42 +215,6 @@ class KNNClassifier(MetricClassifier):
                 f"{self.classes_.tolist()[c]!r} has members ({sizes[c]}); rule='sknn' needs that "
                 "many in every class. Choose a smaller n_neighbors."
             )
-
-    def kneighbors(
-        self,
-        X: Matrix | None = None,
-        n_neighbors: int | None = None,
-        return_distance: bool = True,
-    ) -> tuple[Array, Indices] | Indices:
-        """The nearest training examples of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, n_features), default=None
-            Rows whose neighbors are searched. By default the training examples, each without
-            itself.
-        n_neighbors : int, default=None
-            Number of neighbors; by default the ``n_neighbors`` of the classifier.
-        return_distance : bool, default=True
-            Whether to return the values as well as the row numbers.
-
-        Returns
-        -------
-        values : ndarray of shape (n_queries, n_neighbors)
-            Distances, ascending, if the metric is a distance; similarities, descending, if it is
-            a similarity. Only if ``return_distance``.
-        indices : ndarray of shape (n_queries, n_neighbors)
-            Row numbers of the training set.
-        """
-        check_is_fitted(self)
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        Q = self._rows if X is None else self._queries(X)
-        closeness, indices = self._index.query(Q, k, exclude_self=X is None)
-        if not return_distance:
-            return indices
-        is_distance = self.metric_ is None or self.metric_.is_distance
-        # 0 − closeness and not −closeness: no negative zeros.
-        return (0 - closeness if is_distance else closeness), indices
 
     def predict(self, X: Matrix) -> NDArray[Any]:
         """The class of each row.

@@ -96,6 +96,23 @@ def check_one_kind(y: NDArray[Any]) -> None:
         ) from error
 
 
+def numeric_targets(y: NDArray[Any], owner: str) -> NDArray[np.float64]:
+    """Numbers to predict, as float64.
+
+    Examples
+    --------
+    >>> numeric_targets(np.array([1, 2]), "MLKR")
+    array([1., 2.])
+    """
+    try:
+        return y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{owner} predicts numbers. Got targets of the type {y.dtype}; give numbers, or learn "
+            "classes with others, such as NCA and KNNClassifier."
+        ) from error
+
+
 def checked_matrix(X: Any, name: str = "X") -> Matrix:
     """X as a finite 2-D float array or CSR matrix; float32 and float64 pass uncopied.
 

@@ -13,6 +13,7 @@ with Z.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,7 +176,13 @@ class SoftNeighbors:
         return self.workers.cut(n) if n >= SHARED else [(0, n)]
 
 
-def at_scale(points: SoftNeighbors, L: Matrix64, scale: Callable[[Array], float]) -> Matrix64:
+class Points(Protocol):
+    """Centered points of a problem."""
+
+    X: Array
+
+
+def at_scale(points: Points, L: Matrix64, scale: Callable[[Array], float]) -> Matrix64:
     """L at the scale of D that `scale` names.
 
     D are squared distances from the points of a sample to all others.
