@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,7 +16,6 @@ from samewise import __version__
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.serve import http_item_routes, http_model_routes
 from samewise.serve.audit_log import AuditLog
-from samewise.serve.collection import NotReadyError
 from samewise.serve.feedback_resolving import NotFoundError
 from samewise.serve.group_commit import BusyError
 from samewise.serve.http_bodies import WrongTypeError
@@ -30,6 +29,7 @@ from samewise.serve.http_guarding import (
     is_loopback,
 )
 from samewise.serve.http_models import FeedbackBody, ItemsBody
+from samewise.serve.searched_collection import NotReadyError
 from samewise.serve.service import Service
 
 _OPEN = ("/healthz", "/readyz")
@@ -48,7 +48,10 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 
 
 def make_app(
-    service: Service, tokens: Tokens | None = None, limits: RequestLimits | None = None
+    service: Service,
+    tokens: Tokens | None = None,
+    limits: RequestLimits | None = None,
+    before_close: Callable[[], None] = lambda: None,
 ) -> FastAPI:
     """The application of a service; when it ends, the service is closed.
 
@@ -58,6 +61,8 @@ def make_app(
     tokens : Tokens, default=None
         Without any, only requests to a loopback name are answered, and these may do everything.
     limits : RequestLimits, default=None
+    before_close : callable, default=lambda: None
+        Called when the application ends, before the service is closed.
     """
     audit = AuditLog(service.folder / "audit.jsonl")
     context = Context(service, tokens or Tokens(), limits or RequestLimits(), audit)
@@ -65,6 +70,7 @@ def make_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
+        before_close()
         service.close()
         audit.close()
 
@@ -72,19 +78,24 @@ def make_app(
     app = FastAPI(
         title="samewise", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan
     )
-    app.state.context = context
     app.include_router(http_item_routes.routes)
     app.include_router(http_model_routes.routes)
     app.add_api_route("/healthz", healthz, methods=["GET"])
     app.add_api_route("/readyz", readyz, methods=["GET"])
     app.add_api_route("/metrics", metrics, methods=["GET"], response_class=PlainTextResponse)
+    guard_app(app, context)
+    _name_bodies(app)
+    return app
+
+
+def guard_app(app: FastAPI, context: Context) -> None:
+    """Put the gate before the routes of an application, and errors as JSON behind them."""
+    app.state.context = context
     for kind, status in _STATUS:
         app.add_exception_handler(kind, _answer(status))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_middleware(Gate, context=context)
-    _name_bodies(app)
-    return app
 
 
 def _name_bodies(app: FastAPI) -> None:

@@ -27,6 +27,7 @@ class CollectionBody(_Strict):
     margin: Annotated[float, Field(gt=0, le=1e6)] = 0.3
     memory: Annotated[int, Field(ge=0, le=10**6)] = 20_000
     half_life: Annotated[float, Field(ge=1, le=1e12)] | None = None
+    index_from: Annotated[int, Field(ge=2, le=10**9)] | None = 200_000
 
 
 class ItemBody(_Strict):
