@@ -10,11 +10,19 @@ ifneq ($(SHARED),)
 export SAMEWISE_DATA ?= $(SHARED)
 endif
 
-.PHONY: demo test test-oldest coverage mutants fuzz torture check lint layout types layers docstrings \
-  check-browser house format bench experiments docs wheel clean
+.PHONY: demo demo-serve demo-pairs test test-oldest coverage mutants fuzz fuzz-service torture check \
+  check-browser lint layout types layers docstrings house format bench experiments docs wheel clean
 
+# A search that learns, in two minutes; demo-serve leaves it running.
 demo: $(INSTALLED)
 	$(BIN)/python -m demo
+
+demo-serve: $(INSTALLED)
+	$(BIN)/python -m demo --serve
+
+# Metrics learned from a stream of pairs of digits, and from labels; writes pairs.html.
+demo-pairs: $(INSTALLED)
+	$(BIN)/python -m demo.pairs
 
 # One BLAS thread for each process of the tests: more would wait for one another.
 test coverage: export OMP_NUM_THREADS = 1
@@ -71,8 +79,8 @@ test-oldest: $(INSTALLED)
 house: $(INSTALLED)
 	$(BIN)/python -m tools.house $(LIST)
 
-check-browser: demo
-	SAMEWISE_REPORT=report.html SAMEWISE_SCREENSHOTS=build/browser $(BIN)/python -m pytest tests/browser -rs
+check-browser: demo-pairs
+	SAMEWISE_REPORT=pairs.html SAMEWISE_SCREENSHOTS=build/browser $(BIN)/python -m pytest tests/browser -rs
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
@@ -88,6 +96,10 @@ torture: $(INSTALLED)
 # Hostile input, for MINUTES and from SEED; what fails ends it with an error and a small input.
 fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.hostile.fuzz --minutes $(or $(MINUTES),15) --seed $(or $(SEED),0)
+
+# The service under requests that are generated from its OpenAPI text.
+fuzz-service: $(INSTALLED)
+	$(BIN)/python -m tests.serve.fuzzing --minutes $(or $(MINUTES),10) --seed $(or $(SEED),0)
 
 experiments: $(INSTALLED)
 	$(BIN)/python -m experiments pola_mnist --jobs 2
@@ -125,7 +137,7 @@ endef
 export TRY
 
 clean:
-	rm -rf .venv build report.html .coverage .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv build report.html pairs.html .coverage .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \

@@ -46,6 +46,7 @@ def main(chosen: list[str]) -> None:
         rbs,
         search,
         service,
+        service_growth,
         sila,
         startup,
     )
@@ -71,6 +72,7 @@ def main(chosen: list[str]) -> None:
             ("Search by a graph, CPU time", service.run_graph),
             ("A million items", service.run_large),
         ],
+        "growth": [("A million events into the service", service_growth.run)],
         "adapt": [("The live adapter, µs of CPU time: an event of ten items, a query", adapt.run)],
         "lmnn": [
             ("LMNN, end to end", lmnn.run),

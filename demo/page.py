@@ -44,7 +44,7 @@ def write(study: Study, path: Path) -> Report:
             sections=[_stream(study), _copy(study)],
             image_shape=(8, 8),
             n_neighbors=N_NEIGHBORS,
-            command=f"python -m demo --pairs {study.n_pairs}",
+            command=f"python -m demo.pairs --pairs {study.n_pairs}",
         ),
     )
 

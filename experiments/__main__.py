@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import sys
 import tempfile
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from samewise.exceptions import DatasetNotFoundError
 
 HERE = Path(__file__).parent
 NAMES = sorted(path.stem for path in HERE.glob("[!_]*.py"))
@@ -31,6 +35,13 @@ def main(arguments: list[str] | None = None) -> None:
         if "only" not in inspect.signature(run).parameters:
             parser.error(f"{chosen.name} is done as a whole: it does not take --only.")
         options["only"] = tuple(part.strip() for part in chosen.only.split(","))
+    try:
+        _run(run, chosen, options)
+    except DatasetNotFoundError as error:
+        sys.exit(f"{chosen.name} needs data that are not there. {error}")
+
+
+def _run(run: Callable[..., Any], chosen: argparse.Namespace, options: dict[str, Any]) -> None:
     if chosen.quick:
         with tempfile.TemporaryDirectory() as folder:
             run(Path(folder), quick=True, **options)

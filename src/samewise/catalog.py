@@ -32,6 +32,8 @@ class Entry(NamedTuple):
     record : str
         Where no default was found that keeps neighbors (``python -m experiments defaults``: worse
         than no learning on more than one set in ten), why; otherwise empty.
+    gives : str
+        What its form is: a "distance", a "similarity", a "kernel distance" or several "distances".
     """
 
     name: str
@@ -41,6 +43,7 @@ class Entry(NamedTuple):
     settings: dict[str, Any] = {}  # noqa: RUF012 (a default that nobody changes)
     grid: dict[str, list[Any]] = {}  # noqa: RUF012
     record: str = ""
+    gives: str = "distance"
 
     @property
     def family(self) -> str:
@@ -57,7 +60,13 @@ _PAIRS, _TRIPLETS, _LABELS = ("pairs", "labels"), ("triplets", "labels"), ("labe
 LEARNERS = (
     # From simple to costly, as `compare` tries them.
     Entry("Euclidean", "closed.classical", ("rows",), "euclidean"),
-    Entry("Cosine", "closed.classical", ("rows",), "cosine"),
+    Entry(
+        "Cosine",
+        "closed.classical",
+        ("rows",),
+        "cosine",
+        gives="similarity",
+    ),
     Entry(
         "Relief",
         "neighbors.relief",
@@ -79,9 +88,19 @@ LEARNERS = (
         _SHRINKAGE,
         _WHITE,
     ),
-    Entry("KRCA", "closed.rca", ("chunklets", "labels")),
+    Entry(
+        "KRCA",
+        "closed.rca",
+        ("chunklets", "labels"),
+        gives="kernel distance",
+    ),
     Entry("IGML", "closed.igml", _LABELS, record=_WHITE),
-    Entry("KIGML", "closed.igml", _LABELS),
+    Entry(
+        "KIGML",
+        "closed.igml",
+        _LABELS,
+        gives="kernel distance",
+    ),
     Entry(
         "RBS",
         "neighbors.rbs",
@@ -89,6 +108,7 @@ LEARNERS = (
         "rbs",
         grid={"n_neighbors": [1, 3, 5]},
         record="a large sum of margins is not few errors; it is kept for the record.",
+        gives="similarity",
     ),
     Entry(
         "SRBS",
@@ -96,6 +116,7 @@ LEARNERS = (
         _LABELS,
         "srbs",
         grid={"n_neighbors": [1, 3], "beta": [1.0, 5.0]},
+        gives="similarity",
     ),
     Entry(
         "PassiveAggressive",
@@ -105,7 +126,12 @@ LEARNERS = (
         grid={"C": [0.01, 0.1, 1.0, 10.0]},
     ),
     Entry("POLA", "online.pola", _PAIRS, "pola", grid={"relaxation": [0.0, 0.1, 1.0]}),
-    Entry("KernelPOLA", "online.kernel_pola", _PAIRS),
+    Entry(
+        "KernelPOLA",
+        "online.kernel_pola",
+        _PAIRS,
+        gives="kernel distance",
+    ),
     Entry("LEGO", "online.lego", _PAIRS),
     Entry(
         "GCosLA",
@@ -114,6 +140,7 @@ LEARNERS = (
         "gcosla",
         grid={"margin": [0.01, 0.1, 0.5]},
         record="where the cosine is worse than the Euclidean distance, a learned one may be too.",
+        gives="similarity",
     ),
     Entry(
         "OASIS",
@@ -123,6 +150,7 @@ LEARNERS = (
         {"average": "uniform"},
         {"C": [0.001, 0.01, 0.1]},
         _DOTS,
+        gives="similarity",
     ),
     Entry(
         "DiagonalAROMA",
@@ -132,6 +160,7 @@ LEARNERS = (
         _SIMILARITY,
         {"r": [0.1, 1.0, 10.0]},
         _DOTS,
+        gives="similarity",
     ),
     Entry(
         "FactoredAROMA",
@@ -141,8 +170,16 @@ LEARNERS = (
         _SIMILARITY,
         {"r": [0.1, 1.0, 10.0]},
         _DOTS,
+        gives="similarity",
     ),
-    Entry("SiLA", "neighbors.sila", _LABELS, "sila", grid={"n_passes": [1, 3, 10]}),
+    Entry(
+        "SiLA",
+        "neighbors.sila",
+        _LABELS,
+        "sila",
+        grid={"n_passes": [1, 3, 10]},
+        gives="similarity",
+    ),
     Entry("ITML", "batch.itml", _PAIRS, "itml", grid={"gamma": [0.1, 1.0, 10.0]}),
     Entry("MMC", "batch.mmc", _PAIRS, "mmc", grid={"structure": ["diagonal", "full"]}),
     Entry(
@@ -158,8 +195,14 @@ LEARNERS = (
         _LABELS,
         "multi-lmnn",
         grid={"n_neighbors": [1, 3]},
+        gives="distances",
     ),
-    Entry("KernelLMNN", "batch.lmnn.kernel_lmnn", _LABELS),
+    Entry(
+        "KernelLMNN",
+        "batch.lmnn.kernel_lmnn",
+        _LABELS,
+        gives="kernel distance",
+    ),
     Entry("NCA", "batch.nca", _LABELS, "nca", {"max_iter": 50}),
     Entry("MCML", "batch.mcml", _LABELS, "mcml", {"max_iter": 50}),
     Entry(
@@ -167,12 +210,14 @@ LEARNERS = (
         "batch.snn",
         _PAIRS,
         record="it learns whether two examples are the same, and not which are nearest.",
+        gives="similarity",
     ),
     Entry(
         "HIER",
         "batch.hier",
         _LABELS,
         record="it compares classes that a logistic regression predicts; many sets are not linear.",
+        gives="similarity",
     ),
 )
 """Every learner."""

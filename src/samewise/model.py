@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from samewise._cards import Card, call, share, some
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.container import parse
@@ -25,8 +26,8 @@ from samewise.kernels.pairwise import row_slices
 from samewise.kernels.sparse_structure import sound_rows
 
 
-@dataclass(frozen=True, eq=False)
-class Model(Storable):
+@dataclass(frozen=True, eq=False, repr=False)
+class Model(Card, Storable):
     """A form, the columns it was learned from, and how their values are scaled first.
 
     Attributes
@@ -107,6 +108,25 @@ class Model(Storable):
                 "measured must be empty, or have the number of 'rows' and, by name, the 'errors' "
                 f"from 0 to 1. Got {reprlib.repr(self.measured)}."
             )
+
+    def _card(self) -> list[tuple[str, str]]:
+        learned = f", from {len(self.seen):,} rows" if len(self.seen) else ""
+        lines = [("form", repr(self.form))]
+        if self.learner:
+            lines.append(("learned by", call(self.learner, self.params) + learned))
+        if self.feature_names is not None:
+            lines.append(("columns", some(list(self.feature_names))))
+        if self.label is not None:
+            lines.append(("label", self.label))
+        lines.append(("scaled", "no" if self.mean is None else "standardized"))
+        if self.measured:
+            errors = ", ".join(f"{n} {share(e)}" for n, e in self.measured["errors"].items())
+            lines.append((f"error on {self.measured['rows']:,} rows", errors))
+        if self.threshold is not None:
+            lines.append(("same if", f"closeness ≥ {self.threshold:.6g}"))
+        if self.kept:
+            lines.append(("kept", self.kept))
+        return lines
 
     def prepare(self, X: Any, names: Sequence[str] | None = None) -> Matrix:
         """Rows as the form takes them: its columns in its order, scaled.

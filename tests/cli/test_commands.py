@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,11 +21,17 @@ pytest.importorskip("pandas")
 import pandas as pd
 from rich.console import Console
 from sklearn.datasets import load_iris
+from sklearn.utils import Bunch
 
+import samewise
 from samewise import OASIS, load
+from samewise.catalog import BY_COMMAND, LEARNERS
 from samewise.cli import app as app_module
 from samewise.cli import console, main
 from samewise.cli.app import _COMMANDS
+from samewise.datasets import OPENML
+from samewise.datasets import load as dataset
+from samewise.datasets.openml import FETCHED
 from samewise.filtering import TopicFilter
 from samewise.forms import Bilinear, Mahalanobis
 from samewise.learners import LDA, LMNN
@@ -340,14 +347,19 @@ def test_control_c_while_libraries_load(call, monkeypatch):
 def test_datasets(call, call_json, files, monkeypatch):
     text = call("datasets").stdout
     assert "half" in text and str(files / "data") in text.replace("\n", "")
-    assert call_json("datasets")["datasets"] == ["half"]
+    assert call_json("datasets")["datasets"] == ["breast_cancer", "digits", "half", "iris", "wine"]
+    assert re.search(r"half +.? *here", text) and re.search(r"wine +.? *scikit-learn", text)
+    assert re.search(r"mnist +.? *fetch +.? *CC BY-SA 3.0.* 70,000", text)
     assert "half: 89 rows, 13 features, 3 classes; 59 rows" in call("datasets", "half").stdout
-    call("datasets", "half", "--out", "half.csv")
+    call("datasets", "export", "half", "half.csv")
     assert pd.read_csv("half.csv").shape == (89, 14)
-    call("datasets", "half", "--out", "half_copy.npz")
+    call("datasets", "export", "half", "half_copy.npz")
     assert np.load("half_copy.npz")["train"].sum() == 59
     assert "similar names: half" in call("datasets", "halv", code=1).stderr
-    assert "--out needs the name" in call("datasets", "--out", "x.csv", code=1).stderr
+    assert "Name a data set and a file" in call("datasets", "export", "half", code=1).stderr
+    call("datasets", "export", "wine", "wine.csv")
+    wine = pd.read_csv("wine.csv")
+    assert wine.shape == (178, 14) and [*wine.columns[[0, -1]]] == ["alcohol", "class"]
     monkeypatch.setenv("SAMEWISE_DATA", str(files / "nowhere"))
     text = call("datasets").stdout
     assert "not a directory" in text and "SAMEWISE_DATA" in text
@@ -369,8 +381,49 @@ def test_datasets_are_fetched(call, call_json, files, monkeypatch):
     assert said.startswith("error: The data set 'wine' could not be fetched from OpenML (")
     assert "Check the network connection" in said
     assert "did you mean 'wine'?" in call("datasets", "fetch", "vine", code=1).stderr
-    assert "Name the data set to fetch: balance_" in call("datasets", "fetch", code=1).stderr
-    assert "One data set at a time" in call("datasets", "wine", "iris", code=1).stderr
+    assert "to fetch, or all: balance_" in call("datasets", "fetch", code=1).stderr
+    assert "'iris' is one word too many" in call("datasets", "wine", "iris", code=1).stderr
+    assert "one word too many" in call("datasets", "fetch", "wine", "wine.csv", code=1).stderr
+
+
+def test_fetching_all_goes_on_where_it_stopped(call, call_json, files, monkeypatch):
+    asked = []
+
+    def fetch_openml(data_id, **_):
+        asked.append(data_id)
+        if len(asked) == 3:
+            raise URLError("gone")
+        return load_iris()
+
+    texts = Bunch(data=["a", "b"], target=[1, 0], target_names=["x", "y"])
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", lambda **_: texts)
+    assert "could not be fetched" in call("datasets", "fetch", "all", code=1).stderr
+    assert len(call_json("datasets", "fetch", "all")["fetched"]) == len(FETCHED) - 2
+    assert len(asked) == len(set(asked)) + 1 == len(OPENML) + 1
+    assert call_json("datasets", "fetch", "all")["fetched"] == []
+    news = dataset("news20_bydate")
+    assert news.data == ["a", "b"] * 2 and news.train.tolist() == [True, True, False, False]
+
+
+def test_the_version_is_shown(call):
+    assert call("--version").stdout == f"samewise {samewise.__version__}\n"
+
+
+def test_learners_are_those_of_the_catalog(call, call_json):
+    listed = call_json("learners")["learners"]
+    assert [each["class"] for each in listed] == [entry.name for entry in LEARNERS]
+    assert {each["name"] for each in listed} - {""} == set(BY_COMMAND)
+    assert all(each["summary"].endswith(".") for each in listed)
+    text = call("learners").stdout
+    assert re.search(r"lmnn +.? *LMNN +.? *labels +.? *distance +.? *Large margin", text)
+    assert re.search(r"rbs +.? *RBS \*", text)
+
+
+def test_a_shell_completes_commands():
+    asked = {"_SAMEWISE_COMPLETE": "complete_bash", "COMP_WORDS": "samewise ins", "COMP_CWORD": "1"}
+    done = subprocess.run(MAIN, env={**os.environ, **asked}, capture_output=True, text=True)
+    assert done.stdout.split() == ["inspect"], done.stderr
 
 
 _WITHOUT_RESOURCE = """
@@ -435,7 +488,7 @@ def test_where_the_system_tells_no_memory_nothing_is_shown(monkeypatch):
         (["compare", "two.csv", "--label", "c", "-k", "9"], "-k 9 asks for more"),
         (["report", "small.sw", "two.csv", "--out", "data"], "data is a folder"),
         (["transform", "small.sw", "two.csv", "--out", "no/z.npz"], "There is no folder"),
-        (["datasets", "half", "--out", "no/half.csv"], "There is no folder"),
+        (["datasets", "export", "half", "no/half.csv"], "There is no folder"),
         (["search", "small.sw", "two.csv", "--label", "c", "--vector", "1,nan"], "must be finite"),
         (["search", "small.sw", "two.csv", "--label", "c", "--vector", ""], "must be finite"),
         (["evaluate", "wine.csv", "wine.csv"], "is not a samewise file"),

@@ -9,7 +9,17 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from samewise import POLA, KernelMahalanobis, KernelPOLA, Mahalanobis, Pairs, PassiveAggressive
+import samewise
+from samewise import (
+    POLA,
+    KernelMahalanobis,
+    KernelPOLA,
+    Mahalanobis,
+    MultiMetric,
+    Pairs,
+    PassiveAggressive,
+    catalog,
+)
 from samewise.supervision.purposes import sampled_pairs
 from tests.pairwise import pairwise
 
@@ -60,6 +70,18 @@ def squared(form, A, B):
 
 
 # What is learned
+
+
+@pytest.mark.parametrize("entry", catalog.LEARNERS, ids=lambda entry: entry.name)
+def test_the_catalog_says_what_a_learner_gives(entry, labeled):
+    learner = getattr(samewise, entry.name)()
+    form = learner.fit(*labeled).metric_
+    distances = {
+        Mahalanobis: "distance",
+        KernelMahalanobis: "kernel distance",
+        MultiMetric: "distances",
+    }
+    assert entry.gives == distances.get(type(form), "similarity")
 
 
 def test_what_is_handed_out(make, pairs):

@@ -10,7 +10,8 @@ import pytest
 import sklearn.datasets
 from sklearn.utils import Bunch
 
-from samewise.datasets import OPENML, available, fetch, load
+from samewise.datasets import OPENML, fetch, load
+from samewise.datasets.store import stored_names
 from samewise.exceptions import DatasetNotFoundError
 
 
@@ -43,7 +44,7 @@ def test_what_is_fetched_is_stored_and_loaded(answers, monkeypatch, tmp_path):
     path = fetch("wine")
     assert path == tmp_path / "new" / "sets" / "wine.npz"
     assert asked[0]["data_id"] == OPENML["wine"]
-    assert available() == ["wine"]
+    assert stored_names() == ["wine"]
     wine = load("wine")
     # The row with a missing value is left out.
     np.testing.assert_array_equal(wine.data, [[1.0, 2.0], [4.0, 5.0]])
@@ -58,7 +59,7 @@ def test_without_network_it_says_so(answers, folder, error):
     with pytest.raises(DatasetNotFoundError, match="could not be fetched from OpenML") as caught:
         fetch("wine")
     assert "Check the network connection, or put wine.npz into" in str(caught.value)
-    assert available() == []
+    assert stored_names() == []
 
 
 def test_unknown_names_are_refused_with_near_ones(folder):

@@ -2,9 +2,12 @@ import io
 
 import numpy as np
 import pytest
+import sklearn.datasets
 from scipy import sparse
 
 from samewise.datasets import available, load
+from samewise.datasets.known import KNOWN, SHIPPED
+from samewise.datasets.store import stored_names
 from samewise.exceptions import DatasetNotFoundError, FileFormatError, InvalidInputError
 
 
@@ -62,12 +65,12 @@ def test_available_lists_both_kinds_sorted(folder, tiny):
     np.savez(folder / "zeta.npz", **tiny)
     (folder / "alpha.jsonl.gz").write_bytes(b"")
     (folder / "README.md").write_text("not a data set")
-    assert available() == ["alpha", "zeta"]
+    assert stored_names() == ["alpha", "zeta"]
 
 
 def test_available_is_empty_without_a_directory(monkeypatch, tmp_path):
     monkeypatch.setenv("SAMEWISE_DATA", str(tmp_path / "nowhere"))
-    assert available() == []
+    assert stored_names() == []
 
 
 @pytest.fixture
@@ -85,7 +88,7 @@ def test_default_is_the_cache_of_the_user(cache, monkeypatch, tiny, value):
         monkeypatch.setenv("SAMEWISE_DATA", value)
     cache.mkdir(parents=True)
     np.savez(cache / "tiny.npz", **tiny)
-    assert available() == ["tiny"]
+    assert stored_names() == ["tiny"]
     assert load("tiny").data.shape == (2, 3)
 
 
@@ -209,3 +212,29 @@ def test_csr_columns_out_of_range(folder, tiny, indices):
     )
     with pytest.raises(FileFormatError, match="holds no usable features"):
         load("odd")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_sets_of_scikit_learn_need_no_file(folder, name):
+    found = load(name, dtype=np.float32)
+    expected = getattr(sklearn.datasets, f"load_{name}")()
+    np.testing.assert_array_equal(found.data, expected.data.astype(np.float32))
+    np.testing.assert_array_equal(found.target, expected.target)
+    assert found.target_names.tolist() == [str(each) for each in expected.target_names]
+    assert len(found.feature_names) == KNOWN[name].features == found.data.shape[1]
+    assert KNOWN[name].rows == len(found.data) and KNOWN[name].classes == len(found.target_names)
+
+
+def test_a_file_comes_before_the_set_of_that_name(folder, tiny):
+    np.savez(folder / "wine.npz", **tiny)
+    assert load("wine").data.shape == (2, 3)
+    assert available() == ["breast_cancer", "digits", "iris", "wine"]
+
+
+def test_sizes_that_are_listed_are_those_of_the_files():
+    for name in stored_names():
+        if name in KNOWN and not name.startswith(("news20", "reuters")):
+            found = load(name, dtype=np.float32)
+            known = KNOWN[name]
+            assert found.data.shape == (known.rows, known.features)
+            assert len(found.target_names) == known.classes

@@ -26,7 +26,8 @@ def run_round(folder: Path, seed: int, end: float) -> tuple[list[str], list[str]
     """One round: the properties that failed, and the texts about them."""
     for name in ("ended", "last", "hanging"):
         (folder / name).unlink(missing_ok=True)
-    command = [sys.executable, "-X", "faulthandler", "-m", "pytest", str(HERE)]
+    properties = map(str, sorted(HERE.glob("test_*_fuzz.py")))
+    command = [sys.executable, "-X", "faulthandler", "-m", "pytest", *properties]
     options = ["-p", "no:cacheprovider", "--tb=short", f"--hypothesis-seed={seed}"]
     log = folder / f"round_{seed}.log"
     with open(log, "w") as file:

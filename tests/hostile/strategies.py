@@ -6,6 +6,7 @@ little and shrink to something that can be read.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Mapping
 from numbers import Integral
@@ -266,6 +267,21 @@ def parameters(draw, cls, most=2, legal=False):
             choice += [object(), "", -1, np.nan]
         given[name] = draw(st.sampled_from(choice))
     return given
+
+
+@st.composite
+def field_values(draw, cls, most=2):
+    """Parameters of a filter, by what its fields allow; one in some is illegal."""
+    allowed = {f.name: f.metadata["allowed"] for f in dataclasses.fields(cls) if f.metadata}
+    names = draw(st.lists(st.sampled_from(sorted(allowed)), max_size=most, unique=True))
+    choices = {
+        name: [value for each in allowed[name] for value in _legal(name, each)] for name in names
+    }
+    odd = [object(), "", -1, np.nan, (0.3, 0.7), (0.9, 0.1), (np.nan, 1), (0.5,)]
+    return {
+        name: draw(st.sampled_from(4 * choice + [draw(st.sampled_from(odd))]))
+        for name, choice in choices.items()
+    }
 
 
 # Texts

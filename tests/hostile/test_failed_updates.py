@@ -51,6 +51,8 @@ PAIRS = Pairs.from_labels(ROWS, LABELS, 1200, random_state=0)
 TRIPLETS = Triplets.from_labels(ROWS, LABELS, 1200, random_state=0)
 
 
+LEARNS_FROM = {entry.name: entry.learns_from for entry in LEARNERS}
+
 # A kernel need not be tiny where rows are.
 LINEAR = [name for name in CASES if not name.startswith("KernelPOLA")]
 
@@ -152,6 +154,36 @@ def test_weights_that_change_after_they_were_checked(tmp_path):
     refuse(learner, pairs, tmp_path, "An example or its weight is NaN or infinite")
 
 
+BATCH_OF_PAIRS = [
+    entry.name
+    for entry in LEARNERS
+    if entry.family != "online" and {"pairs", "chunklets"} & {*entry.learns_from}
+]
+
+
+@pytest.mark.parametrize("name", BATCH_OF_PAIRS)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_values_that_change_before_a_batch_learns(name, sparse):
+    learner = getattr(samewise, name)()
+    X = sp.csr_array(ROWS) if sparse else ROWS.copy()
+    pairs = Pairs(X, PAIRS.left, PAIRS.right, PAIRS.y)
+    # Of one learner, similar pairs alone make chunklets.
+    pairs = pairs if "pairs" in LEARNS_FROM[name] else pairs[pairs.y > 0][:5]
+    (X.data if sparse else X.ravel())[3 * D + 1] = np.nan
+    with pytest.raises(ValueError, match=r"NaN|[Ss]parse"):
+        learner.fit(pairs)
+    assert not hasattr(learner, "metric_")
+
+
+@pytest.mark.parametrize("name", [n for n in BATCH_OF_PAIRS if "pairs" in LEARNS_FROM[n]])
+def test_weights_that_change_before_a_batch_learns(name):
+    weight = np.ones(len(PAIRS))
+    pairs = Pairs(PAIRS.X, PAIRS.left, PAIRS.right, PAIRS.y, weight)
+    weight[700] = np.nan
+    with pytest.raises(InvalidInputError, match="sample_weight must be finite"):
+        getattr(samewise, name)().fit(pairs)
+
+
 @pytest.mark.parametrize("size", [1e10, 1e60])
 def test_one_huge_value_is_learned_from_or_refused(make, size, tmp_path):
     learner = make()
@@ -225,6 +257,18 @@ def test_any_error_in_a_later_portion(make, error, tmp_path, monkeypatch):
     monkeypatch.setattr(Online, "_learn", fail)
     refuse(learner, large, tmp_path, error=error)
     assert len(calls) == 2
+
+
+def test_no_memory_amid_one_portion(make, tmp_path, monkeypatch):
+    learner = make().fit(stream(make())[:300])
+    advance = type(learner._online.mover).advance
+
+    def fail(self, *given):
+        advance(self, *given)
+        raise MemoryError
+
+    monkeypatch.setattr(type(learner._online.mover), "advance", fail)
+    refuse(learner, stream(learner)[:200], tmp_path, error=MemoryError)
 
 
 def test_random_numbers_are_put_back(make_linear):

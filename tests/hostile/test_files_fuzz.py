@@ -6,24 +6,83 @@ import hashlib
 import json
 import struct
 import tracemalloc
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samewise import Form, LiveAdapter, load
+import samewise
+from samewise import Bilinear, Form, LiveAdapter, load
+from samewise.adapt.event_lines import EventReader, NamedVectors
+from samewise.adapt.replay import LogReplay
 from samewise.exceptions import FileFormatError
+from samewise.filtering import TextVectors
 from samewise.filtering.document_filter import Filter
-from tests.hostile.outcomes import Refusal, attempt, check_finite
+from tests.hostile.outcomes import Refusal, attempt, check_finite, saved
 
-FILES = sorted(Path(__file__).parents[1].glob("files/format_*/*.samewise"))
+KEPT = {
+    path.with_suffix("").name: path
+    for path in Path(__file__).parents[1].glob("files/format_*/*.samewise")
+}
+
+
+def _adapter():
+    """One that began with pairs and a form, and serves a version."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    adapter = LiveAdapter(initial=Bilinear(2 * np.eye(3)), items=X, half_life=9, random_state=0)
+    adapter.fit(X).warm_start(X[:20] + 0.1, range(20))
+    adapter.feedback(X[0], [1, 2, 3], [1, -1, 0], user="a", event=1)
+    adapter.promote()
+    adapter.feedback(X[1], X[2:4], [-1, 1])
+    return adapter
+
+
+def _replay():
+    """Of a log, halfway."""
+    adapter = _adapter()
+    replay, said = LogReplay(adapter, {"items": "x"}), []
+    reader = EventReader(NamedVectors("items", adapter.items))
+    for line in (b'{"query": [0, 1, 2], "shown": [3, 1], "y": [1, -1], "user": 7}', b"{"):
+        replay.take(line, "log", reader, said.append)
+    assert len(said) == 1
+    return replay
+
+
+def _words():
+    vectors = TextVectors(8)
+    vectors.fit(["cocoa beans", "gold"])
+    return vectors
+
+
+MADE = {
+    "LiveAdapter with a version": _adapter,
+    "LogReplay": _replay,
+    "TextVectors": _words,
+    "POLA for verification": lambda: samewise.POLA(purpose="verification").fit(
+        np.arange(24.0).reshape(8, 3) ** 2 % 7, np.arange(8) % 2
+    ),
+}
+FILES = sorted([*KEPT, *MADE])
+
+
+@cache
+def content_of(name):
+    """The bytes of a file of that kind."""
+    if name in KEPT:
+        return KEPT[name].read_bytes()
+    with TemporaryDirectory() as folder:
+        return saved(MADE[name](), folder)
+
+
 MAGIC = len(b"samewise\x1a\n")
 MOST = 64 * 2**20
 """Bytes that may be allocated for a file of some kilobytes."""
 
-every_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+every_file = pytest.mark.parametrize("name", FILES)
 
 
 def check_load(content, folder, *shown):
@@ -48,8 +107,16 @@ def check_use(loaded, folder, *shown):
     calls = []
     if isinstance(loaded, Filter):
         calls.append(lambda: len(loaded.observe_many(["cocoa beans", "gold", ""])))
+    if isinstance(loaded, TextVectors):
+        calls.append(lambda: loaded.transform(["cocoa", ""]).toarray())
+        return attempt(calls[0], *shown)
+    loaded = getattr(loaded, "adapter", loaded)
     if isinstance(loaded, LiveAdapter):
         calls.append(lambda: loaded.embed_query(X))
+        calls.append(lambda: loaded.embed_query(X, "first"))
+        calls.append(lambda: loaded.live.to_numpy()(X))
+        calls.append(lambda: loaded.rank(X[0], X))
+        calls.append(lambda: loaded.forget(users=[7]) and None)
         calls.append(lambda: loaded.feedback(X[0], X[1:3], [1, -1]))
     elif isinstance(loaded, Form):
         calls.append(lambda: loaded.bind(X, y).closeness(X))
@@ -67,8 +134,8 @@ def check_use(loaded, folder, *shown):
 
 @every_file
 @given(data=st.data())
-def test_damage(path, data, tmp_path):
-    content = bytearray(path.read_bytes())
+def test_damage(name, data, tmp_path):
+    content = bytearray(content_of(name))
     at = st.integers(0, len(content) - 1)
     kind = data.draw(st.sampled_from(["bits", "cut", "splice", "grow", "other"]))
     if kind == "bits":
@@ -82,11 +149,11 @@ def test_damage(path, data, tmp_path):
     elif kind == "grow":
         content += data.draw(st.binary(min_size=1, max_size=9))
     else:
-        content[MAGIC:] = data.draw(st.sampled_from(FILES)).read_bytes()[MAGIC:]
-    loaded = check_load(bytes(content), tmp_path, path.stem, kind)
+        content[MAGIC:] = content_of(data.draw(st.sampled_from(FILES)))[MAGIC:]
+    loaded = check_load(bytes(content), tmp_path, name, kind)
     if loaded is not None:
-        check_use(loaded, tmp_path, path.stem, kind)
-    if kind != "other" and bytes(content) != path.read_bytes():
+        check_use(loaded, tmp_path, name, kind)
+    if kind != "other" and bytes(content) != content_of(name):
         assert loaded is None, "damage was not noticed"
 
 
@@ -113,9 +180,9 @@ def put(value, path, new):
     return copy
 
 
-def opened(path):
+def opened(name):
     """The header and the arrays' bytes of a file."""
-    content = path.read_bytes()
+    content = content_of(name)
     (length,) = struct.unpack_from("<Q", content, MAGIC)
     start = MAGIC + 8 + 32
     return json.loads(content[start : start + length]), bytearray(content[start + length :])
@@ -131,27 +198,27 @@ def sealed(header, payload):
         header = header | forged
     text = json.dumps(header).encode()
     prefix = struct.pack("<Q", len(text)) + hashlib.sha256(text).digest()
-    return FILES[0].read_bytes()[:MAGIC] + prefix + text + bytes(payload)
+    return content_of(FILES[0])[:MAGIC] + prefix + text + bytes(payload)
 
 
 @every_file
 @given(data=st.data())
-def test_forged_values(path, data, tmp_path):
-    header, payload = opened(path)
+def test_forged_values(name, data, tmp_path):
+    header, payload = opened(name)
     for _ in range(data.draw(st.integers(1, 2))):
         place = data.draw(st.sampled_from(sorted(parts(header), key=repr)))
         header = put(header, place, data.draw(ODD))
         if not isinstance(header, dict):
             break
-    loaded = check_load(sealed(header, payload), tmp_path, path.stem, header)
+    loaded = check_load(sealed(header, payload), tmp_path, name, header)
     if loaded is not None:
-        check_use(loaded, tmp_path, path.stem, header)
+        check_use(loaded, tmp_path, name, header)
 
 
 @every_file
 @given(data=st.data())
-def test_forged_arrays(path, data, tmp_path):
-    header, payload = opened(path)
+def test_forged_arrays(name, data, tmp_path):
+    header, payload = opened(name)
     arrays = [each for each in header["arrays"] if np.prod(each["shape"])]
     for each in data.draw(st.lists(st.sampled_from(arrays or [None]), min_size=1, max_size=2)):
         if each is None:
@@ -164,6 +231,6 @@ def test_forged_arrays(path, data, tmp_path):
             new = np.asarray(value).astype(dtype, casting="unsafe").tobytes()
         start = each["offset"] + i * dtype.itemsize
         payload[start : start + dtype.itemsize] = new
-    loaded = check_load(sealed(header, payload), tmp_path, path.stem, i if arrays else None)
+    loaded = check_load(sealed(header, payload), tmp_path, name, i if arrays else None)
     if loaded is not None:
-        check_use(loaded, tmp_path, path.stem)
+        check_use(loaded, tmp_path, name)

@@ -15,7 +15,7 @@ from samewise.catalog import WHERE
 from samewise.filtering import Documents, TextVectors, load, read_topics
 from samewise.filtering.document_filter import Filter
 from tests.hostile.outcomes import Refusal, attempt, bits, check_finite, saved
-from tests.hostile.strategies import malformed, rows, texts
+from tests.hostile.strategies import field_values, malformed, rows, texts
 
 PUBLIC = [getattr(samewise, name) for name, at in WHERE.items() if at == "samewise.filtering"]
 FILTERS = [cls.__name__ for cls in PUBLIC if isinstance(cls, type) and issubclass(cls, Filter)]
@@ -25,8 +25,31 @@ every_filter = pytest.mark.parametrize("name", FILTERS)
 ids = st.none() | texts | st.sampled_from(["a", "b", 3])
 
 
-def made(name, topics=None):
-    return getattr(samewise, name)(vectorizer=TextVectors(32)).fit(topics or TOPICS)
+METRICS = {
+    "none": lambda: None,
+    "form": lambda: samewise.Bilinear(np.diag(np.arange(1.0, 33.0))),
+    "cosine": lambda: samewise.GeneralizedCosine(np.eye(32)),
+    "distance": lambda: samewise.Mahalanobis.identity(32),
+    "wrong": lambda: samewise.Bilinear(np.eye(3)),
+    "learner": lambda: samewise.OASIS(init="identity"),
+}
+
+
+def made(name, topics=None, metric="none", **options):
+    cls = getattr(samewise, name)
+    if metric != "none" and hasattr(cls, "metric"):
+        options["metric"] = METRICS[metric]()
+    return cls(vectorizer=TextVectors(32), **options).fit(topics or TOPICS)
+
+
+def lived(name, n, **options):
+    """One that has seen some documents, and learned from judgments about them."""
+    filter, rng = made(name, **options), np.random.default_rng(n)
+    words = rng.choice(["cocoa", "gold", "beans", "mine", "x"], (n, 3))
+    filter.observe_many(list(map(" ".join, words)), [f"d{i}" for i in range(n)])
+    for i in range(max(n - 20, 0), n, 3):
+        filter.feedback(f"d{i}", ("cocoa", "gold")[i % 2], bool(rng.integers(2)))
+    return filter
 
 
 @every_filter
@@ -49,9 +72,14 @@ steps = st.one_of(
 
 
 @every_filter
-@given(course=st.lists(steps, max_size=8))
-def test_a_stream(name, course, tmp_path):
-    filter, restored = made(name), made(name)
+@given(data=st.data())
+def test_a_stream(name, data, tmp_path):
+    options = data.draw(field_values(getattr(samewise, name)))
+    options["metric"] = data.draw(st.sampled_from(["none", "none", *METRICS]))
+    n, course = data.draw(st.sampled_from([0, 0, 12, 270])), data.draw(st.lists(steps, max_size=8))
+    filter = attempt(lambda: lived(name, n, **options), name, n, options)
+    if isinstance(filter, Refusal):
+        return
     for call, *arguments in course:
         before = saved(filter, tmp_path)
         outcome = attempt(partial(getattr(filter, call), *arguments), name, course)

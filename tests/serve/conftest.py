@@ -97,9 +97,9 @@ def serve(tmp_path):
 
     with ExitStack() as stack:
 
-        def start(tokens=(), limits=None, encode=None, folder=None):
+        def start(tokens=(), limits=None, encode=None, folder=None, read_only=False):
             service = Service(folder or tmp_path / "data", encode)
-            app = make_app(service, Tokens(tokens), limits or RequestLimits())
+            app = make_app(service, Tokens(tokens, read_only), limits or RequestLimits())
             url = stack.enter_context(running(app))
             http = stack.enter_context(httpx.Client(base_url=url, trust_env=False, timeout=60))
             return url, http

@@ -132,6 +132,8 @@ def test_health_metrics_and_openapi(books, world):
         "application/json",
         "application/x-ndjson",
         "application/x-npy",
+        "application/vnd.apache.arrow.stream",
+        "application/vnd.apache.arrow.file",
     }
     assert list(books.get("/collections").json()) == ["c"]
 

@@ -72,7 +72,15 @@ SCOPES = [
     ("GET", "/collections/c/versions", None, "read"),
     ("GET", "/collections/c/guard", None, "read"),
     ("GET", "/metrics", None, "read"),
+    ("GET", "/whoami", None, "read"),
+    ("POST", "/collections/c/compare", {"item": "i1"}, "read"),
+    ("GET", "/collections/c/pick", None, "read"),
+    ("GET", "/collections/c/map", None, "read"),
+    ("GET", "/collections/c/hard", None, "read"),
+    ("GET", "/collections/c/teachers", None, "read"),
+    ("GET", "/collections/c/watch?follow=false", None, "read"),
     ("POST", "/collections/c/feedback", "feedback", "feedback"),
+    ("DELETE", "/collections/c/events/e", None, "feedback"),
     ("PUT", "/collections/c", {}, "admin"),
     ("PUT", "/collections/c/items", {"items": [{"id": "x", "vector": [1.0] * 12}]}, "admin"),
     ("DELETE", "/collections/c/items", {"ids": ["x"]}, "admin"),
@@ -85,6 +93,8 @@ SCOPES = [
     ("GET", "/collections/c/events?follow=false", None, "admin"),
     ("GET", "/collections/c/log", None, "admin"),
     ("GET", "/collections/c/adapter", None, "admin"),
+    # The last: it is gone after.
+    ("DELETE", "/collections/c", None, "admin"),
 ]
 
 
@@ -114,7 +124,7 @@ def test_all_routes_are_in_the_list_of_scopes(guarded):
     openapi = guarded.get("/openapi.json", headers=bearer(READ)).json()
     listed = {(m, p.partition("?")[0]) for m, p, _, _ in SCOPES}
     there = {
-        (method.upper(), path.replace("{collection}", "c").replace("{id}", "i1"))
+        (method.upper(), path.format(collection="c", id="i1", event="e"))
         for path, methods in openapi["paths"].items()
         for method in methods
     }
@@ -213,6 +223,31 @@ def test_a_long_body_is_refused_before_it_is_read(limited):
         # The service may close the connection before all of it was sent.
         return
     assert answer.status_code == 413
+
+
+def test_a_token_may_have_a_largest_weight(serve, world):
+    """And weights do not get around the rate: an event of weight 2 counts as two."""
+    _, http = serve(("feedback@2:" + FEEDBACK, ADMIN), limits=RequestLimits(rate=10))
+    http.put("/collections/c", json={}, headers=bearer(ADMIN))
+    items = [{"id": f"i{i}", "vector": v} for i, v in enumerate(world.items.tolist())]
+    http.put("/collections/c/items", json={"items": items}, headers=bearer(ADMIN))
+    event = {"type": "thumb", "item": "i1", "up": True, "query": [1.0] * 12, "weight": 2.5}
+    for token, weight, n, status in (
+        (FEEDBACK, 2.5, 1, 422),
+        (FEEDBACK, 2, 8, 200),
+        (FEEDBACK, 2, 8, 429),
+        (ADMIN, 10, 1, 200),
+        (ADMIN, 10.5, 1, 422),
+        (ADMIN, 10, 2, 429),
+    ):
+        events = {"events": [{**event, "weight": weight}] * n}
+        answer = http.post("/collections/c/feedback", json=events, headers=bearer(token))
+        assert answer.status_code == status, (weight, n, answer.text)
+        if status == 422:
+            assert "weight of an event" in answer.text
+        if status == 429:
+            assert int(answer.headers["Retry-After"]) >= 1
+    assert Tokens(["admin@x:something-long"]).caller("Bearer admin@x:something-long").weight > 1e9
 
 
 def test_too_many_events_a_second(limited):

@@ -90,6 +90,9 @@ class AdapterCourse:
         self._prepare()
 
     def _prepare(self) -> None:
+        # What the newest list said before it was learned from, of start, served and live: its AUC,
+        # and whether the first place is liked.
+        self.tested = np.full((3, 2), math.nan)
         self._units = self.units.compiled
         gap, half_life = self.units.gap, self.linear.half_life
         rate = 0.0 if half_life is None else math.log(2.0) / half_life
@@ -108,7 +111,7 @@ class AdapterCourse:
         if versions[0] is versions[1]:
             self._views = self._views[:2].copy()
         guard = Guard(1.0) if self.guard is None else self.guard
-        self._bets = (guard.bets, guard.recent, guard.limits())
+        self._bets = (guard.bets, guard.recent, guard.limits(), self.tested)
 
     def version(self, place: str) -> Version | None:
         """The version that is served there; None is the start."""

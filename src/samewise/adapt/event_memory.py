@@ -13,6 +13,8 @@ from samewise.files.state import Saved, State
 from samewise.kernels.adapter_event import fill_cells, no_sketches
 from samewise.kernels.event_cells import seen_by_none, take_out
 
+HEAVIEST = 1e6
+"""The largest weight of an event."""
 ROOM = 256
 WIDTH = 16
 """Slots, and slots in a cell, to begin with; they double."""
@@ -68,6 +70,10 @@ class EventMemory:
         vectors, numbers, weights = self._events
         return vectors[:, 0], vectors[:, 1], numbers, weights
 
+    def used_slots(self) -> NDArray[np.int64]:
+        """The slots that hold events."""
+        return np.flatnonzero(self._of_slot[: self._n_slots] >= 0)
+
     @property
     def window(self) -> tuple[int, int, int]:
         """What the live form sees: the first number, the one after the last, and now."""
@@ -120,7 +126,7 @@ class EventMemory:
 
     def state(self) -> State:
         """Events in the order of their numbers."""
-        used = np.flatnonzero(self._of_slot[: self._n_slots] >= 0)
+        used = self.used_slots()
         order = used[np.argsort(self.events[2][used], kind="stable")]
         queries, directions, numbers, weights = (part[order] for part in self.events)
         arrays = {
@@ -149,6 +155,7 @@ class EventMemory:
         live = numbers[numbers >= first]
         right = (
             bool((np.diff(numbers) > 0).all() and (weights > 0).all())
+            and weights.max(initial=0.0) <= HEAVIEST
             and np.array_equal(live, np.arange(first, memory.count))
             and (
                 n == 0

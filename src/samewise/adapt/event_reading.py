@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.adapt import feedback_events as fe
+from samewise.adapt.item_units import single
 from samewise.exceptions import InvalidInputError
 from samewise.kernels.adapter_event import (
     ANSWER,
@@ -18,6 +19,7 @@ from samewise.kernels.adapter_event import (
     SIZE,
     sound,
 )
+from samewise.supervision.supervision_checks import parameter_array
 
 Contrast = Callable[[Array, bool], Any]
 """Items to set a single one against: of a query, for a liked one or not."""
@@ -35,8 +37,9 @@ class ItemStore:
     """
 
     def __init__(self, items: Any, n_features: int) -> None:
+        self.given = items
         if items is not None and not callable(items):
-            items = np.asarray(items)
+            items = parameter_array(items, "items")
             if items.ndim != 2 or items.dtype.kind != "f" or items.shape[1] != n_features:
                 raise InvalidInputError(
                     f"items must be an array of numbers with {n_features} features in a row for "
@@ -70,11 +73,14 @@ class ItemStore:
             raise InvalidInputError(
                 f"ids must be row numbers of items, integers from 0 to {n - 1}. Got {ids!r}."
             )
-        return self.items[rows].astype(np.float32)
+        return single(self.items[rows])
 
     def _asked(self, ids: list[Any]) -> Array:
         try:
-            found = np.array(self.items(ids), dtype=np.float32)
+            given = np.asarray(self.items(ids))
+            if given.dtype.kind not in "fiu":
+                raise TypeError(f"an array of {given.dtype}")
+            found = single(given)
         except (LookupError, TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"items gave no vectors for the ids {ids!r}: {type(error).__name__} "
@@ -90,13 +96,13 @@ class ItemStore:
 
 def checked_query(query: Any, n_features: int) -> Array:
     """A query as a float32 vector of its own."""
-    given = np.asarray(query)
+    given = parameter_array(query, "query")
     if given.shape != (n_features,) or given.dtype.kind not in "fiu":
         raise InvalidInputError(
             f"A query must be one vector of {n_features} numbers. Got an array of shape "
             f"{given.shape} and type {given.dtype}."
         )
-    return np.array(given, dtype=np.float32)
+    return single(given)
 
 
 def read_items(shown: Any, store: ItemStore) -> tuple[Array, list[Any] | None]:
@@ -126,7 +132,22 @@ def read_items(shown: Any, store: ItemStore) -> tuple[Array, list[Any] | None]:
         )
     if not len(given):
         raise InvalidInputError("A list must have at least one item; it is empty.")
-    return np.array(given, dtype=np.float32, order="C"), None
+    return single(given), None
+
+
+def check_sizes(*arrays: Array) -> None:
+    """Refuse vectors that are too large to learn from, or not finite."""
+    for rows in arrays:
+        if not max(rows.max(), -rows.min()) <= LARGEST:
+            raise wrong_sizes()
+
+
+def wrong_sizes() -> InvalidInputError:
+    """What to raise where vectors are too large, or not finite."""
+    return InvalidInputError(
+        f"Queries and items must be finite, and at most {LARGEST:g} in size; scale them to unit "
+        "length."
+    )
 
 
 class Reading(NamedTuple):
@@ -163,10 +184,7 @@ def read_event(event: fe.Event, store: ItemStore, contrast: Contrast) -> Reading
     grades = np.empty(len(vectors), dtype=np.int64)
     found = sound(query, vectors, y, largest, grades)
     if found == SIZE:
-        raise InvalidInputError(
-            f"Queries and items must be finite, and at most {LARGEST:g} in size; scale them to "
-            "unit length."
-        )
+        raise wrong_sizes()
     if found == ANSWER:
         raise fe.wrong_answers(y)
     return Reading(query, vectors, names, grades, tested, lead, candidate, found != ONE_KIND)
@@ -175,8 +193,8 @@ def read_event(event: fe.Event, store: ItemStore, contrast: Contrast) -> Reading
 def _thumb(
     event: fe.Thumb, query: Array, store: ItemStore, contrast: Contrast
 ) -> tuple[Array, list[Any] | None, NDArray[np.int64]]:
-    by_id = np.ndim(event.item) == 0
-    one = [event.item] if by_id else np.asarray(event.item)[None]
+    item = parameter_array(event.item, "item")
+    one = [event.item] if item.ndim == 0 else item[None]
     vectors, ids = read_items(one, store)
     against = event.against
     if against is None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise.exceptions import InvalidInputError
+from samewise.supervision.supervision_checks import parameter_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,13 +185,14 @@ Event = Judged | RankedList | Click | Thumb
 
 def answers(y: Any, n: int) -> NDArray[Any]:
     """The answers to a judged list: one for each of n items. What they are is looked at later."""
-    given = np.asarray(y)
+    given = parameter_array(y, "y")
     if given.shape != (n,) or given.dtype.kind not in "iuf":
         raise InvalidInputError(
             f"y must have an answer for each of the {n} shown items: +1 (liked), -1 (disliked) or "
             f"0 (not judged). Got an array of shape {given.shape} and type {given.dtype}."
         )
-    return given.astype(np.int64) if given.dtype.kind != "f" else given.astype(np.float64)
+    # Unsigned ones would wrap.
+    return given.astype(np.int64 if given.dtype.kind == "i" else np.float64)
 
 
 def wrong_answers(y: NDArray[Any]) -> InvalidInputError:
@@ -220,7 +222,7 @@ def ranked_grades(n: int) -> NDArray[np.int64]:
 
 def clicked_grades(clicked: Any, n: int) -> NDArray[np.int64]:
     """Clicked +1; above the last click and not clicked −1; below it 0."""
-    places = np.asarray(clicked)
+    places = parameter_array(clicked, "clicked")
     if places.size == 0:
         return np.zeros(n, dtype=np.int64)
     right = places.ndim == 1 and places.dtype.kind in "iu"
@@ -236,7 +238,7 @@ def clicked_grades(clicked: Any, n: int) -> NDArray[np.int64]:
 
 def team_lead(clicked: Any, teams: Any, n: int) -> float:
     """Of an interleaved list: +1, 0 or −1 as more clicks went to live, as many, or fewer."""
-    given = np.asarray(teams)
+    given = parameter_array(teams, "teams")
     if given.shape != (n,) or not np.isin(given, (0, 1)).all():
         raise InvalidInputError(
             f"teams must be 0 (served) or 1 (live) for each of the {n} shown items, as interleave "

@@ -93,10 +93,19 @@ class Guard:
         k = self.reached[place, up] + 1
         return math.log(math.pi**2 * k * k / (6 * self.level / len(PLACES)))
 
+    def log_wealth(self, place: str, up: bool) -> float:
+        """The logarithm of the wealth for a promotion, or for a fallback."""
+        return float(self.bets[_BETS[place, up], 0])
+
     @property
     def credible(self) -> bool:
         """Whether the answers agree with the start better than chance."""
         return bool(self.bets[CREDIBLE, 0] >= CREDIBILITY and self.recent.sum() > 0)
+
+    @property
+    def gains(self) -> bool:
+        """Whether the AUC of the order is not lower in the mean."""
+        return bool(self.bets[GAIN, 2] >= 0)
 
     def limits(self) -> NDArray[np.float64]:
         """For each bet the log wealth at which something may be due; the start cannot fall back."""
@@ -108,7 +117,7 @@ class Guard:
 
     def due(self, place: str) -> str:
         """What is due: "promote", "fall back" or nothing."""
-        gains = place != "rest" or self.bets[GAIN, 2] >= 0
+        gains = place != "rest" or self.gains
         wealth = self.bets[_BETS[place, True], 0]
         if wealth >= self.needed(place, True) and self.credible and gains:
             return "promote"

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
-from samewise.adapt.event_reading import ItemStore
-from samewise.adapt.item_units import ItemUnits, checked_items
+from samewise.adapt.event_reading import ItemStore, check_sizes
+from samewise.adapt.item_units import ItemUnits, checked_items, single
 from samewise.exceptions import InvalidInputError
 from samewise.kernels.pairwise import row_slices
 from samewise.scores import SignTest, s_test
+from samewise.supervision.supervision_checks import parameter_array
 
 FOLDS = 4
 LEAST = 20
@@ -89,6 +90,7 @@ def measured_headroom(
     """What `LiveAdapter.headroom` returns; W is the matrix of the start."""
     Q = checked_items(queries, units.n_features, "queries").astype(np.float32)
     pool, rows = _pool(relevant, len(Q), store)
+    check_sizes(Q, pool)
     if len(Q) < LEAST or len(np.unique(rows)) < 2:
         raise InvalidInputError(
             f"headroom needs at least {LEAST} pairs, with two relevant items or more. Got {len(Q)} "
@@ -163,7 +165,7 @@ def _choice(told: _Pairs, part: Indices, fold: int) -> tuple[float, float]:
 
 def _pool(relevant: Any, n: int, store: ItemStore) -> tuple[Array, Indices]:
     """The items that are ranked, and the row of each relevant one among them."""
-    given = np.asarray(relevant)
+    given = parameter_array(relevant, "relevant")
     if given.ndim not in (1, 2) or len(given) != n:
         raise InvalidInputError(
             f"relevant must have an id or a vector for each of the {n} queries. Got an array of "
@@ -171,11 +173,11 @@ def _pool(relevant: Any, n: int, store: ItemStore) -> tuple[Array, Indices]:
         )
     vectors: Array
     if given.ndim == 1:
-        vectors = store.vectors(list(relevant))
+        vectors = store.vectors(given.tolist())
     else:
         vectors = checked_items(given, store.n_features, "relevant").astype(np.float32)
     if store.items is not None and not callable(store.items):
-        others = store.items[_some(np.arange(len(store.items)), MOST_ITEMS)].astype(np.float32)
+        others = single(store.items[_some(np.arange(len(store.items)), MOST_ITEMS)])
         vectors = np.concatenate([vectors, others])
     numbers = _numbered(vectors)
     return vectors[np.unique(numbers, return_index=True)[1]], numbers[:n]

@@ -12,6 +12,7 @@ from samewise._typing import Array
 from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
+from samewise.supervision.supervision_checks import parameter_array
 
 RANK = 256
 """Whitened coordinates are at most so many: the leading ones."""
@@ -124,9 +125,27 @@ def _nearest(X: Array, random: np.random.RandomState) -> float:
     return float(np.median(nearest))
 
 
+def single(values: Any) -> Array:
+    """A copy in float32; what overflows is infinite, and refused where sizes are looked at."""
+    with np.errstate(over="ignore"):
+        return np.array(values, dtype=np.float32, order="C")
+
+
+def within_range(rows: NDArray[Any]) -> Array:
+    """Results in float32; refused if they overflow, as forged or extreme numbers may."""
+    with np.errstate(over="ignore"):
+        found = rows.astype(np.float32, copy=False)
+    if not np.isfinite(found).all():
+        raise InvalidInputError(
+            "What was learned takes these queries out of the range of float32; scale queries and "
+            "items to unit length."
+        )
+    return found
+
+
 def checked_items(items: Any, n_features: int | None = None, name: str = "items") -> NDArray[Any]:
     """Rows of finite numbers, dense, of float32 or float64."""
-    rows = np.asarray(items)
+    rows = parameter_array(items, name)
     if rows.ndim != 2 or rows.dtype.kind not in "fiu" or not rows.size:
         raise InvalidInputError(
             f"{name} must be a dense array of numbers with a row for each vector. Got an array of "
@@ -137,6 +156,6 @@ def checked_items(items: Any, n_features: int | None = None, name: str = "items"
             f"{name} must have the {n_features} features of the items that the adapter was fitted "
             f"on. Got {rows.shape[1]}."
         )
-    if not np.isfinite(rows).all() or np.abs(rows).max() > 1e15:
+    if not np.isfinite(rows).all() or float(np.abs(rows).max()) > 1e15:
         raise InvalidInputError(f"{name} must be finite, and at most 1e15 in size.")
     return rows

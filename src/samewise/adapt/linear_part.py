@@ -48,7 +48,8 @@ class LinearPart:
     """
 
     def __init__(self, rank: int, width: int, margin: float, half_life: float | None) -> None:
-        self.margin, self.half_life = margin, half_life
+        self.margin = float(margin)
+        self.half_life = None if half_life is None else float(half_life)
         self.t = 0
         self._A, self._B = np.zeros((2, rank, width), dtype=np.float32)
         self._scalars = np.array([1.0, 1.0, 0.0])

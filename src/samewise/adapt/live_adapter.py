@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
@@ -15,18 +14,17 @@ from samewise._rollback import alone, unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.adapt.adapter_course import AdapterCourse
 from samewise.adapt.event_log import EventLog, Heard
+from samewise.adapt.event_memory import HEAVIEST
 from samewise.adapt.event_reading import ItemStore, Reading, read_event
 from samewise.adapt.feedback_events import Event, Judged, Thumb
 from samewise.adapt.item_units import ItemUnits, checked_items
-from samewise.adapt.serving_adapter import ServingAdapter
+from samewise.adapt.serving_adapter import ServingAdapter, start_matrix
 from samewise.adapt.warm_start import WarmStart, WarmStarter, read_pairs
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import restored, stored
 from samewise.forms import Bilinear, LowRankBilinear
 from samewise.learners.parameters import numbers_state, restored_numbers
-
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 def _parameter(default: Any, *allowed: Any) -> Any:
@@ -66,7 +64,7 @@ class LiveAdapter(ServingAdapter):
     guard : float or None, default=0.05
         The probability that anything is ever promoted that is no better than what was served. None
         serves the live form.
-    margin : float, default=0.3
+    margin : float in (0, 1e6], default=0.3
         By how much a liked item should score above a disliked one, in units of g.
     memory : int, default=20000
         How many lists are remembered; 0 leaves the linear part alone.
@@ -119,7 +117,7 @@ class LiveAdapter(ServingAdapter):
     """
 
     guard: float | None = _parameter(0.05, Interval(Real, 0, 1, closed="neither"), None)
-    margin: float = _parameter(0.3, _POSITIVE)
+    margin: float = _parameter(0.3, Interval(Real, 0, 1e6, closed="right"))
     memory: int = _parameter(20_000, Interval(Integral, 0, 10**7, closed="both"))
     half_life: float | None = _parameter(None, Interval(Real, 1, None, closed="left"), None)
     expand: bool = _parameter(False, bool)
@@ -166,13 +164,7 @@ class LiveAdapter(ServingAdapter):
         random = check_random_state(self.random_state)
         with alone(self), unchanged_if_refused(self, random):
             self._random = random
-            W = None if self.initial is None else np.asarray(self.initial.matrix)
-            if W is not None and W.shape != (rows.shape[1],) * 2:
-                raise InvalidInputError(
-                    f"initial must be a form of {rows.shape[1]} features, as the items have, for "
-                    f"queries and items alike. Got one of {W.shape[0]} and {W.shape[1]}."
-                )
-            self._W = None if W is None else W.astype(np.float32)
+            self._W = start_matrix(self.initial, rows.shape[1])
             self._store = ItemStore(self.items, rows.shape[1])
             self._warm = None
             self._begin(ItemUnits.of(rows, random))
@@ -374,7 +366,7 @@ class LiveAdapter(ServingAdapter):
             old, units = self.log_, self._fitted.units
             if not old.whole:
                 raise InvalidInputError("Events can be forgotten only where log=True kept them.")
-            gone_users, gone_events = set(users), set(events)
+            gone_users, gone_events = _names(users, "users"), _names(events, "events")
             kept = [e for e in old if e.user not in gone_users and e.event not in gone_events]
             self._begin(units)
             self.log_ = EventLog(True)
@@ -427,9 +419,7 @@ class LiveAdapter(ServingAdapter):
         adapter._random = random
         adapter._course = AdapterCourse.restore(saved.part("course"))
         d = adapter._course.units.n_features
-        adapter._W = None if initial is None else np.asarray(initial.matrix, dtype=np.float32)
-        right = adapter._W is None or adapter._W.shape == (d, d)
-        saved.check(right, "initial must be a form of the items' features")
+        adapter._W = start_matrix(initial, d)
         if saved.has("warm"):
             warm, rank = saved.part("warm"), adapter._course.units.L.shape[1]
             D = warm.array("D", rank, d, dtypes=["float32"])
@@ -439,9 +429,22 @@ class LiveAdapter(ServingAdapter):
         return adapter
 
 
+def _names(given: Any, what: str) -> set[Any]:
+    """Whom, or what, to forget."""
+    if not isinstance(given, Collection) or isinstance(given, str | bytes):
+        raise InvalidInputError(f"{what} must be a list or set of names. Got {given!r:.60}.")
+    names = list(given)
+    for name in names:
+        _check_names(0, name)
+    return set(names)
+
+
 def _check_names(weight: Any, *names: Any) -> None:
     kind = type(weight)
-    if not (kind is float or kind is int or isinstance(weight, Real)) or not 0 <= weight <= 1e6:
+    if (
+        not (kind is float or kind is int or isinstance(weight, Real))
+        or not 0 <= weight <= HEAVIEST
+    ):
         raise InvalidInputError(f"weight must be a number from 0 to 1e6. Got {weight!r}.")
     for name in names:
         if name is not None and type(name) not in (str, int):

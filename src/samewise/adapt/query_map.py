@@ -10,9 +10,10 @@ import numpy as np
 
 from samewise._typing import Array
 from samewise.adapt.adapter_course import ALPHA, BETA, CENTER, AdapterCourse
-from samewise.adapt.item_units import checked_items
+from samewise.adapt.item_units import checked_items, within_range
 from samewise.kernels.event_cells import LEAST
 from samewise.kernels.pairwise import row_slices
+from samewise.supervision.supervision_checks import parameter_array
 
 LARGEST_EXPONENT = 60.0
 """Kernels are at most exp of this, as in `kernels/event_cells.py`."""
@@ -86,13 +87,16 @@ class QueryMap:
         array of float32 of shape (n, d) or (d,)
             The mapped queries.
         """
-        one = np.ndim(Q) == 1
+        Q = parameter_array(Q, "Q")
+        one = Q.ndim == 1
         rows = checked_items([Q] if one else Q, len(self.bias), "Q").astype(np.float32)
-        out = rows @ self.matrix + self.bias
-        if len(self.queries):
-            for part in row_slices(len(rows), 4 * len(self.queries), 2**25):
-                out[part] += self._recalled(rows[part])
-        return out[0] if one else out
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = rows @ self.matrix + self.bias
+            if len(self.queries):
+                for part in row_slices(len(rows), 4 * len(self.queries), 2**25):
+                    out[part] += self._recalled(rows[part])
+        found = within_range(out)
+        return found[0] if one else found
 
     def _recalled(self, Q: Array) -> Array:
         exponents = np.float32(self.beta) * (Q @ self.queries.T - np.float32(self.center))

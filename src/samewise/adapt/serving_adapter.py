@@ -15,13 +15,16 @@ from samewise.adapt.adapter_course import AdapterCourse, Version
 from samewise.adapt.event_reading import ItemStore, checked_query
 from samewise.adapt.guard import PLACES, GuardReport
 from samewise.adapt.headroom import Headroom, measured_headroom
-from samewise.adapt.item_units import checked_items
+from samewise.adapt.item_units import checked_items, single, within_range
 from samewise.adapt.linear_part import matrix_of
 from samewise.adapt.query_form import QueryForm
 from samewise.adapt.shown_lists import Slots, fill_slots, team_draft
 from samewise.exceptions import InvalidInputError
 from samewise.files.storable import Storable
+from samewise.forms import Bilinear, LowRankBilinear
+from samewise.kernels.adapter_event import LARGEST
 from samewise.kernels.neighbors import top_k
+from samewise.supervision.supervision_checks import parameter_array
 
 EXPANDED = 5
 """Items whose mean is added to a query, with expand=True."""
@@ -112,11 +115,13 @@ class ServingAdapter(Storable, storable=False):
     def _embed(self, Q: Any, which: str, place: str) -> Array:
         _check_place(place)
         course = self._fitted
-        one = np.ndim(Q) == 1
+        Q = parameter_array(Q, "Q")
+        one = Q.ndim == 1
         rows = checked_items([Q] if one else Q, course.units.n_features, "Q")
-        rows = np.array(rows, dtype=np.float32, order="C")
-        with alone(self):
+        rows = single(rows)
+        with alone(self), np.errstate(over="ignore", invalid="ignore"):
             found = course.embed(rows, self._base(rows), *course.form(which, place))
+        found = within_range(found)
         return found[0] if one else found
 
     def _matrix(self, which: str, place: str) -> tuple[Array, Array]:
@@ -128,7 +133,7 @@ class ServingAdapter(Storable, storable=False):
         added = units.L[:, : len(D)].astype(np.float64) @ D
         start = np.eye(len(added)) if self._W is None else self._W
         bias = -(units.mu.astype(np.float64) @ added)
-        return (start + added).astype(np.float32), bias.astype(np.float32)
+        return within_range(start + added), within_range(bias)
 
     def _base(self, Q: Array) -> Array:
         """Queries under the start."""
@@ -222,6 +227,11 @@ class ServingAdapter(Storable, storable=False):
         if which == "served" and self.expand:
             near = top_k(scores[None], min(EXPANDED, len(rows)))[0]
             scores = rows @ (rest + rows[near].mean(axis=0, dtype=np.float32))
+        if not np.isfinite(scores).all():
+            raise InvalidInputError(
+                "Items must be finite, and so small that their products with a query are. "
+                f"{np.count_nonzero(~np.isfinite(scores))} of {len(rows)} have others."
+            )
         if pinned:
             scores[best] = np.inf
         return top_k(scores[None], k)[0]
@@ -235,13 +245,14 @@ class ServingAdapter(Storable, storable=False):
     def _rows(self, items: Any) -> NDArray[Any]:
         if items is None:
             return self._items().array
-        if np.ndim(items) == 1:
-            return self._items().vectors(list(items))
-        return checked_items(items, self.n_features_in_)
+        given = parameter_array(items, "items")
+        if given.ndim == 1 and given.size:
+            return self._items().vectors(given.tolist())
+        return checked_items(given, self.n_features_in_)
 
     def _items(self) -> ItemStore:
         """The item store, which may have been set since fit."""
-        if self._store.items is not self.items:
+        if self._store.given is not self.items:
             self._store = ItemStore(self.items, self.n_features_in_)
         return self._store
 
@@ -337,6 +348,23 @@ class ServingAdapter(Storable, storable=False):
             if newest == 0:
                 raise InvalidInputError("The start is served; there is nothing to roll back to.")
             return self.promote(max([0, *(n for n in course.versions if n < newest)]))
+
+
+def start_matrix(initial: Bilinear | LowRankBilinear | None, d: int) -> Array | None:
+    """The matrix of the start; None for the dot product."""
+    if initial is None:
+        return None
+    W = np.asarray(initial.matrix)
+    if W.shape != (d, d):
+        raise InvalidInputError(
+            f"initial must be a form of {d} features, as the items have, for queries and items "
+            f"alike. Got one of {W.shape[0]} and {W.shape[1]}."
+        )
+    if np.abs(W).max() > LARGEST:
+        raise InvalidInputError(
+            f"initial must have values of at most {LARGEST:g} in size. Got {np.abs(W).max():.3g}."
+        )
+    return W.astype(np.float32)
 
 
 def _check_place(place: str) -> None:

@@ -50,13 +50,8 @@ def fill_slots(
     served: Indices, live: Indices, k: int, explored: int, random: np.random.RandomState
 ) -> Slots:
     """The best k − explored − 1 served, the best of the live form beyond these, and some others."""
-    for name, value, most in (("k", k, len(served)), ("explored", explored, k - 2)):
-        least = 2 if name == "k" else 0
-        if not isinstance(value, int | np.integer) or not least <= value <= most:
-            raise InvalidInputError(
-                f"{name} must be an integer from {least} to {most}, so that served items, the live "
-                f"form's candidate and explored items have their places. Got {value!r}."
-            )
+    _check_count("k", k, 2, len(served))
+    _check_count("explored", explored, 0, k - 2)
     head = served[: k - explored - 1]
     candidate = live[~np.isin(live, head)][:1]
     rest = served[~np.isin(served, [*head, *candidate])]
@@ -67,6 +62,14 @@ def fill_slots(
     return Slots(np.concatenate([head, candidate, others]), why, propensity)
 
 
+def _check_count(name: str, value: Any, least: int, most: int) -> None:
+    if not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise InvalidInputError(
+            f"{name} must be an integer from {least} to {most}, so that served items, the live "
+            f"form's candidate and explored items have their places. Got {value!r}."
+        )
+
+
 def team_draft(
     served: Sequence[Any], live: Sequence[Any], k: int, random: np.random.RandomState
 ) -> tuple[list[Any], NDArray[np.int64]]:
@@ -75,6 +78,11 @@ def team_draft(
     In turns the team with fewer items, or at equal numbers a random one, adds its best item that is
     not in the list yet.
     """
+    if not isinstance(k, int | np.integer) or k < 1:
+        raise InvalidInputError(f"k must be an integer of at least 1. Got {k!r}.")
+    for ranking in (served, live):
+        if np.ndim(ranking) == 0:
+            raise InvalidInputError(f"A ranking must be a sequence of items. Got {ranking!r:.60}.")
     shown: list[Any] = []
     teams: list[int] = []
     rankings = (list(served), list(live))

@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
-from samewise.adapt.event_reading import ItemStore, read_items
+from samewise.adapt.event_reading import ItemStore, check_sizes, read_items
 from samewise.adapt.guard import PLACES
-from samewise.adapt.item_units import SAMPLE, ItemUnits, checked_items
+from samewise.adapt.item_units import SAMPLE, ItemUnits, checked_items, single
 from samewise.adapt.linear_part import NEWEST
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
-from samewise.kernels.adapter_event import LARGEST
 from samewise.scores import SignTest, s_test
 
 BLOCK = 100
@@ -143,8 +142,8 @@ def read_pairs(queries: Any, relevant: Any, store: ItemStore) -> RelevantPairs:
         given = np.asarray(relevant)
     except ValueError:
         # Lists of different lengths.
-        given = np.empty(0, dtype=object)
-    n = len(relevant) if hasattr(relevant, "__len__") else -1
+        given = np.empty(len(relevant), dtype=object)
+    n = len(given) if given.ndim else -1
     if n != len(Q):
         got = "something else" if n < 0 else str(n)
         raise InvalidInputError(
@@ -160,22 +159,13 @@ def read_pairs(queries: Any, relevant: Any, store: ItemStore) -> RelevantPairs:
         found = [read_items(entry, store)[0] for entry in lists]
         rows = np.concatenate(found)
         of = np.repeat(np.arange(n), [len(part) for part in found])
-    rows = np.ascontiguousarray(rows, dtype=np.float32)
-    if max(_size(Q), _size(rows)) > LARGEST:
-        raise InvalidInputError(
-            f"Queries and items must be finite, and at most {LARGEST:g} in size; scale them to "
-            "unit length."
-        )
+    rows = single(rows)
+    check_sizes(Q, rows)
     return RelevantPairs(Q, rows, of)
 
 
 def _is_vector(entry: Any, store: ItemStore) -> bool:
     return np.asarray(entry).dtype.kind == "f" and np.shape(entry) == (store.n_features,)
-
-
-def _size(rows: Array) -> float:
-    size = np.abs(rows).max()
-    return float(size) if np.isfinite(size) else np.inf
 
 
 class WarmStarter:
@@ -280,7 +270,10 @@ class WarmStarter:
         rows: NDArray[Any] = pairs.items if items is None or callable(items) else items
         if len(rows) > SAMPLE:
             rows = rows[np.sort(self._random.choice(len(rows), SAMPLE, replace=False))]
-        return np.asarray(rows, dtype=np.float32)
+        if rows is not pairs.items:
+            rows = single(rows)
+            check_sizes(rows)
+        return rows
 
     def _mapped(self, Q: Array, D: Array | None) -> Array:
         base = Q if self._W is None else Q @ self._W

@@ -18,4 +18,4 @@ def main() -> None:
     except KeyboardInterrupt:
         # The libraries take a while to load.
         sys.exit(130)
-    app()
+    app(prog_name="samewise")

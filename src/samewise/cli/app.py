@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -28,6 +28,7 @@ _COMMANDS = {
     "decision.",
     "adapt": "Replay a log of feedback through a live adapter, and say what it would have gained.",
     "serve": "Serve search that learns from its users, over HTTP; nothing acknowledged is lost.",
+    "learners": "List the learners: what they learn from, and what they give.",
     "report": "Write one HTML file about a model: what it gains, pictures, and hard cases.",
 }
 """What each command does: a function of that name, in a module of that name."""
@@ -68,12 +69,24 @@ app = typer.Typer(
     name="samewise",
     cls=_Commands,
     help="Learn what 'similar' means, and use it.",
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from samewise import __version__
+
+        typer.echo(f"samewise {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _commands() -> None:
+def _commands(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
     """Learn what 'similar' means, and use it."""

@@ -54,8 +54,10 @@ def say(text: str = "") -> None:
     _console().print(plain_text(text), soft_wrap=not sys.stdout.isatty())
 
 
-def show_table(headers: list[str], rows: list[list[str]], title: str | None = None) -> None:
-    """A table; all columns but the first are aligned to the right.
+def show_table(
+    headers: list[str], rows: list[list[str]], title: str | None = None, n_texts: int = 1
+) -> None:
+    """A table; all columns but the first `n_texts` are aligned to the right.
 
     Where a terminal is narrow, headers are broken and lines between columns left out; numbers are
     never cut.
@@ -66,13 +68,13 @@ def show_table(headers: list[str], rows: list[list[str]], title: str | None = No
     names, lines = [*map(plain_text, headers)], [[*map(plain_text, row)] for row in rows]
     wide = Table()
     for k, name in enumerate(names):
-        wide.add_column(name, justify="right" if k else "left", no_wrap=k > 0)
+        wide.add_column(name, justify="right" if k >= n_texts else "left", no_wrap=k > 0)
     narrow = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     for k, name in enumerate(names):
         longest = max((line[k].cell_len for line in lines), default=0)
         words = max((cell_len(word) for word in name.plain.split()), default=0)
         width = max(longest if k else min(longest, _LONG_NAME), words)
-        narrow.add_column(name, justify="right" if k else "left", width=width)
+        narrow.add_column(name, justify="right" if k >= n_texts else "left", width=width)
     for line in lines:
         wide.add_row(*line)
         narrow.add_row(*line)

@@ -41,6 +41,9 @@ def serve(
             min=0, max=64, help="Processes that answer searches beside the one that writes."
         ),
     ] = 0,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Answer searches, but let nobody change anything.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Verify DATA_DIR and end.")] = False,
 ) -> Answer | None:
     """Serve search that learns from its users, over HTTP; nothing acknowledged is lost.
@@ -61,7 +64,7 @@ def serve(
     from samewise.serve.service import Service
     from samewise.serve.text_function import text_function
 
-    tokens = Tokens(token or ())
+    tokens = Tokens(token or (), read_only)
     if not tokens and not is_loopback(host):
         raise InvalidInputError(
             f"{host} can be reached by others: give --token, or listen on 127.0.0.1."
@@ -73,7 +76,7 @@ def serve(
     say(f"samewise serves {folder} at http://{host}:{port}")
     sys.stdout.flush()
     if workers:
-        serve_with_readers(service, (host, port), list(token or ()), encoder, workers)
+        serve_with_readers(service, (host, port), list(token or ()), read_only, encoder, workers)
         return None
     uvicorn.run(
         make_app(service, tokens),

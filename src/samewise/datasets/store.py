@@ -14,36 +14,12 @@ from sklearn.utils import Bunch
 
 from samewise.datasets._parameter_checks import check_float_dtype
 from samewise.datasets._text_files import read_texts
+from samewise.datasets.known import OPENML, SHIPPED
 from samewise.exceptions import DatasetNotFoundError, FileFormatError
 from samewise.files.npz_archive import CSR_PARTS, csr_rows, read_npz
 
 VARIABLE = "SAMEWISE_DATA"
 """The environment variable that names the directory of data sets."""
-
-OPENML = {
-    "balance_scale": 11,
-    "breast_wisconsin": 15,
-    "ecoli": 39,
-    "glass": 41,
-    "heart_statlog": 53,
-    "ionosphere": 59,
-    "iris": 61,
-    "isolet": 300,
-    "letter": 6,
-    "magic04": 1120,
-    "mnist": 554,
-    "optdigits": 28,
-    "pima": 37,
-    "satellite": 182,
-    "segmentation": 36,
-    "sonar": 40,
-    "spambase": 44,
-    "waveform40": 60,
-    "wdbc": 1510,
-    "wine": 187,
-    "yeast": 181,
-}
-"""The data sets that `fetch` knows, with their numbers at OpenML."""
 
 _SUFFIXES = (".npz", ".jsonl.gz")
 
@@ -54,7 +30,7 @@ def available() -> list[str]:
     Returns
     -------
     list of str
-        Empty when the directory does not exist.
+        Those of the directory, and those that come with scikit-learn.
 
     See Also
     --------
@@ -69,8 +45,13 @@ def available() -> list[str]:
     ...     np.savez(os.path.join(folder, "tiny.npz"), X=[[0, 1]], y=[0], classes=["a"])
     ...     with mock.patch.dict(os.environ, SAMEWISE_DATA=folder):
     ...         available()
-    ['tiny']
+    ['breast_cancer', 'digits', 'iris', 'tiny', 'wine']
     """
+    return sorted({*stored_names(), *SHIPPED})
+
+
+def stored_names() -> list[str]:
+    """Names of the data sets that the directory has files of, sorted."""
     return sorted(_files(directory()))
 
 
@@ -87,6 +68,9 @@ def load(name: str, *, dtype: DTypeLike = np.float64) -> Bunch:
     - ``<name>.jsonl.gz``, one JSON object per line and document with the field `text`, or `title`
       and `body`; if every document has one class, its name in `group`; if a standard split
       exists, `split` ("train" or "test").
+
+    Where the directory has no file of the name, "breast_cancer", "digits", "iris" and "wine" are
+    those that come with scikit-learn.
 
     Parameters
     ----------
@@ -128,9 +112,26 @@ def load(name: str, *, dtype: DTypeLike = np.float64) -> Bunch:
     array(['a', 'b'], dtype='<U1')
     """
     known = check_float_dtype(dtype)
-    path = _find(name)
-    content = _read_arrays(path, known) if path.suffix == ".npz" else read_texts(path)
+    if name in SHIPPED and name not in stored_names():
+        content = _shipped(name, known)
+    else:
+        path = _find(name)
+        content = _read_arrays(path, known) if path.suffix == ".npz" else read_texts(path)
     return Bunch(**{**content, "name": name})
+
+
+def _shipped(name: str, dtype: np.dtype[Any]) -> dict[str, Any]:
+    """A data set that comes with scikit-learn."""
+    # Loaded when needed: scikit-learn's data sets take a while to import.
+    from sklearn import datasets
+
+    found = getattr(datasets, f"load_{name}")()
+    return {
+        "data": found.data.astype(dtype),
+        "target": found.target.astype(np.int64),
+        "target_names": np.asarray(found.target_names).astype(str),
+        "feature_names": np.asarray(found.feature_names).astype(str),
+    }
 
 
 def directory() -> Path:

@@ -95,7 +95,9 @@ class Directions:
 
     def within(self, left: Array, right: Array) -> Directions:
         """The same in coordinates: vectors multiplied by the columns of `left` and `right`."""
-        L, R = times(self.left, left), times(self.right, right)
+        # What is not finite is refused where they are looked at.
+        with np.errstate(over="ignore", invalid="ignore"):
+            L, R = times(self.left, left), times(self.right, right)
         weight = np.where(_any(L) & _any(R), self.weight, 0.0)
         return Directions(L, R, self.sign, self.offset, self.target, weight)
 

@@ -49,7 +49,7 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[Any]) -> Non
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
-    _sync_folder(folder)
+    sync_folder(folder)
 
 
 def _locked_temporary(folder: str, name: str) -> tuple[str, Any]:
@@ -78,7 +78,13 @@ def _sweep(folder: str, name: str) -> None:
                 os.unlink(file.name)
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Bring the names of the files of a folder to the disk.
+
+    Examples
+    --------
+    >>> sync_folder(".")
+    """
     # Where folders cannot be opened (Windows), the move needs no such push.
     if not _POSIX:
         return

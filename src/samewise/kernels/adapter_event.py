@@ -69,7 +69,7 @@ def sound(query: Array, shown: Array, y: NDArray[Any], largest: int, grades: Gra
             return SIZE
     low, high = 0, 0
     for i in range(y.shape[0]):
-        grade = int(y[i]) if abs(y[i]) <= largest else 0
+        grade = int(y[i]) if -largest <= y[i] <= largest else 0
         if y[i] != grade:
             return ANSWER
         grades[i] = grade
@@ -146,7 +146,9 @@ def hear_list(
     units: Units,
     linears: tuple[Linear, Linear, Linear],
     memory: tuple[Memory, Numbers, Kernel],
-    guard: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    guard: tuple[
+        NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
+    ],
     heard: tuple[int, float, int],
     lesson: Lesson,
     place: tuple[int, int],
@@ -163,7 +165,9 @@ def hear_list(
         What is remembered, the views of these three forms (of two, where the last are one), the
         kernel.
     guard
-        The bets, the last agreements with the start, and the log wealth at which something is due.
+        The bets, the last agreements with the start, the log wealth at which something is due, and
+        where the AUC and the first place of the list under start, served and live are written; NaN
+        where the list says nothing about them.
     heard
         Whether the list tests the forms; the lead of the live form in an interleaved one; and the
         place of its candidate, −1 if there is none.
@@ -180,11 +184,12 @@ def hear_list(
     near = near_cells(z, units)
     moved = np.zeros(q.shape[0], dtype=q.dtype)
     add_product(f, linears[0], 0, 1.0, moved)
-    bets, recent, limits = guard
+    bets, recent, limits, tested = guard
+    tested[:] = math.nan
     if heard[0]:
         under = _under(base, f, moved, linears, views.shape[0])
         recall(q, z, near, remembered, views, kernel, under[: views.shape[0]])
-        _place_bets(under, shown, grades, heard[2], bets, recent)
+        _place_bets(under, shown, grades, heard[2], bets, recent, tested)
     elif heard[1] != 0.0:
         bet(bets[REST], heard[1])
     learn_list(linears[0], f, moved, base, shown, grades, lesson)
@@ -223,6 +228,7 @@ def _place_bets(
     candidate: int,
     bets: NDArray[np.float64],
     recent: NDArray[np.float64],
+    tested: NDArray[np.float64],
 ) -> None:
     """Bet on how a list with items of two kinds is ranked under live, rest, first and start."""
     n = under.shape[0]
@@ -231,6 +237,8 @@ def _place_bets(
     for w in range(n):
         products(shown, under[w], scores)
         auc[w], best[w] = agreement(scores, grades, candidate)
+    tested[:, 0] = auc[n - 1], auc[1], auc[0]
+    tested[:, 1] = best[n - 1], best[n - 2], best[0]
     bet(bets[FIRST], best[0] - best[n - 2])
     bet(bets[FALL_FIRST], best[n - 1] - best[n - 2])
     if math.isnan(auc[0]):

@@ -58,12 +58,19 @@ def typed(values: Array, dtype: np.dtype[Any]) -> Array:
 def check_scale(X: Matrix) -> None:
     """Refuse rows whose squares overflow, or differ by so little that its square vanishes.
 
+    Rows of Pairs are the user's, and may have been changed since they were checked.
+
     Examples
     --------
     >>> check_scale(np.array([[1.0, 2.0], [1.0, 3.0]]))
     """
     values = X.data if sp.issparse(X) else X
     largest, limit = max(values.max(initial=0), -values.min(initial=0)), LARGEST[X.dtype]
+    if np.isnan(largest):
+        raise InvalidInputError(
+            "X holds NaN, but every value must be finite. Values may have been changed since they "
+            "were checked."
+        )
     if largest > limit:
         raise InvalidInputError(
             f"X holds values up to {largest:.3g}, whose squares overflow {X.dtype} when they are "

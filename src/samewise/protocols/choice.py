@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import ParameterGrid
 
+from samewise._cards import Card, call, share
 from samewise._typing import Matrix
 from samewise.catalog import BY_COMMAND
 from samewise.exceptions import InvalidInputError
@@ -23,8 +24,8 @@ Watch = Callable[[str, int, int], object]
 """Called with what begins: its name, how many are done, how many there are."""
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
+@dataclass(frozen=True, eq=False, repr=False)
+class Choice(Card):
     """Result of `choose_learner` or `tune_learner`.
 
     Attributes
@@ -46,6 +47,10 @@ class Choice:
     learner: Any
     reason: str
     table: list[Trial]
+
+    def _card(self) -> list[tuple[str, str]]:
+        tried = [(call(t.name, t.params), t.refused or share(t.error)) for t in self.table]
+        return [("chosen", call(self.name, self.params)), ("why", self.reason), *tried]
 
 
 def choose_learner(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from samewise._cards import Card, call, share
 from samewise._typing import Matrix
 from samewise.catalog import BY_COMMAND
 from samewise.exceptions import SamewiseWarning
@@ -48,8 +49,8 @@ class Compared(Trial):
         return {against: test.mark for against, test in self.tests.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Card):
     """Result of `compare`.
 
     Attributes
@@ -69,6 +70,16 @@ class Comparison:
     n_judged: int
     standardized: bool
     interrupted: bool = False
+
+    def _card(self) -> list[tuple[str, str]]:
+        rows = f"{self.n_learned:,} rows learned from, {self.n_judged:,} judged by"
+        lines = [("rows", rows + (", standardized" if self.standardized else ""))]
+        for line in self.lines:
+            tests = [f"{test.verdict} against {name}" for name, test in line.tests.items()]
+            known = f"{share(line.error)} in {line.seconds:.2f} s"
+            text = line.refused or "; ".join([known, *tests])
+            lines.append((call(line.name, line.params), text))
+        return [*lines, ("in short", self.best())]
 
     def best(self) -> str:
         """The learner with the least error, and how it compares, in a sentence."""

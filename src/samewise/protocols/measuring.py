@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from samewise._cards import Card, share
 from samewise._typing import Matrix
 from samewise.decide import KNNClassifier, Verifier
 from samewise.exceptions import InvalidInputError, SamewiseWarning
@@ -19,8 +20,8 @@ from samewise.scores import Gain, balanced_error, retrieval_scores
 from samewise.supervision import Pairs
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
+@dataclass(frozen=True, eq=False, repr=False)
+class Measured(Card):
     """Result of `measure`.
 
     Attributes
@@ -55,6 +56,17 @@ class Measured:
     verification_error: float
     correct: NDArray[np.bool_]
     average_precision: NDArray[np.float64]
+
+    def _card(self) -> list[tuple[str, str]]:
+        precision = ", ".join(f"{share(value)} at {k}" for k, value in self.precision.items())
+        return [
+            ("of", self.name),
+            ("k-NN error", share(self.knn_error)),
+            ("SkNN error", share(self.sknn_error)),
+            ("precision", precision),
+            ("mAP", share(self.mean_average_precision)),
+            ("verification error", share(self.verification_error)),
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """The measures in plain values, without those of single examples."""

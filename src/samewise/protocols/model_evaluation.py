@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from samewise._cards import Card, share
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
@@ -22,8 +23,8 @@ from samewise.supervision.supervision_checks import labeled_rows
 _PART = 0.3
 
 
-@dataclass(frozen=True, eq=False)
-class ModelEvaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelEvaluation(Card):
     """Result of `evaluate`.
 
     Attributes
@@ -43,6 +44,16 @@ class ModelEvaluation:
     judged_by: str
     n_items: int
     n_queries: int
+
+    def _card(self) -> list[tuple[str, str]]:
+        judged = f"{self.n_queries:,} rows, {self.judged_by}"
+        lines = [("judged by", judged), ("neighbors among", f"{self.n_items:,} rows")]
+        for each in self.measured:
+            values = (each.knn_error, each.mean_average_precision, each.verification_error)
+            error, mean, verification = map(share, values)
+            text = f"k-NN error {error}, mAP {mean}, verification error {verification}"
+            lines.append((each.name, text))
+        return [*lines, *((f"against {gain.before}", gain.verdict) for gain in self.gains)]
 
 
 def evaluate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,7 +105,7 @@ def sequential_test(x: ArrayLike, level: float = 0.05) -> SequentialTest:
     values = values.astype(np.float64)
     if not (np.abs(values) <= 1).all():
         raise InvalidInputError("x must have values from -1 to 1.")
-    if not 0 < level < 1:
+    if not isinstance(level, Real) or not 0 < level < 1:
         raise InvalidInputError(f"level must be between 0 and 1. Got {level!r}.")
     mean = float(values.mean())
     gained = log_wealth(values if mean > 0 else -values, 0.0)[-1]

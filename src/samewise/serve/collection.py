@@ -30,7 +30,7 @@ from samewise.serve.feedback_resolving import (
 )
 from samewise.serve.group_commit import BusyError
 from samewise.serve.item_graph import GraphKeeper
-from samewise.serve.learning import SNAPSHOT_EVERY, Learning
+from samewise.serve.learning import SNAPSHOT_EVERY, Learning, StoppedError
 from samewise.serve.searched_collection import Encode, NotReadyError, SearchedCollection
 from samewise.serve.searching import Searching
 from samewise.serve.text_encoder import WIDTH, TextEncoder
@@ -205,7 +205,7 @@ class Collection(SearchedCollection):
 
     def _ensure_started(self) -> None:
         if self.learning.failed is not None:
-            raise BusyError(
+            raise StoppedError(
                 f"Learning has stopped: {self.learning.failed}. Start the service again."
             )
         if self.learning.adapter is None:
@@ -285,11 +285,23 @@ class Collection(SearchedCollection):
 
         Returns how many events there were, and the number of the record.
         """
+
+        def remove() -> tuple[int, int]:
+            self.stores.impressions.forget(user)
+            return self.stores.events.forget(user)
+
+        return self.removed(remove)
+
+    def removed(self, remove: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+        """Remove feedback and build the model again without it; how much, and the new record.
+
+        `remove` runs in the writer's thread and returns the first number that goes (0 if none), and
+        how many.
+        """
         counted: list[int] = []
 
         def work() -> int:
-            first, count = self.stores.events.forget(user)
-            self.stores.impressions.forget(user)
+            first, count = remove()
             counted.append(count)
             # The record says where the model changes, not who was forgotten.
             return self.stores.events.append("forget", {"first": first, "count": count})[0]

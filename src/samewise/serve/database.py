@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from samewise.exceptions import FileFormatError
+from samewise.serve.group_commit import BusyError
 
 VERSION = 1
 _SCHEMA = """
@@ -50,6 +51,7 @@ class Database:
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._opening = threading.Lock()
+        self._closed = False
         self._prepare()
 
     def _prepare(self) -> None:
@@ -72,6 +74,9 @@ class Database:
             raise FileFormatError(f"{self.path} was written by a newer version; upgrade samewise.")
 
     def _connect(self) -> sqlite3.Connection:
+        if self._closed:
+            # Another collection may have its name by now.
+            raise BusyError("The collection is being closed; try again later.")
         # The writing connection is used by one thread at a time; closing is done by another.
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, timeout=30.0
@@ -84,10 +89,15 @@ class Database:
     def read(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query, on the connection of this thread; it sees what is committed."""
         connection = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._connect()
-            connection.execute("PRAGMA query_only=ON")
-        return connection.execute(statement, values).fetchall()
+        try:
+            if connection is None:
+                connection = self._local.connection = self._connect()
+                connection.execute("PRAGMA query_only=ON")
+            return connection.execute(statement, values).fetchall()
+        except sqlite3.ProgrammingError as error:
+            if not self._closed:
+                raise
+            raise BusyError("The collection is being closed; try again later.") from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -138,6 +148,7 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
+        self._closed = True
         with self._opening:
             for connection in self._open:
                 connection.close()

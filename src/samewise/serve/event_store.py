@@ -72,6 +72,12 @@ class EventStore(Protocol):
     def forget(self, user: str) -> tuple[int, int]:
         """Remove the feedback of a user: the first number that goes (0 if none), and how many."""
 
+    def find(self, event: str) -> Record | None:
+        """The record of an event's id; None if there is none, or no longer."""
+
+    def remove(self, seq: int) -> None:
+        """Remove the feedback of a number; the event's id stays known."""
+
     def drop_before(self, seq: int) -> int:
         """Remove the records before a number; how many."""
 
@@ -152,6 +158,16 @@ class SQLiteEvents:
         ).fetchone()
         writer.execute(f"DELETE FROM log {where}", (user,))
         return int(first or 0), int(count)
+
+    def find(self, event: str) -> Record | None:
+        """The record of an event's id; None if there is none, or no longer."""
+        found = self._records("seq = (SELECT seq FROM seen WHERE event = ?)", (event,))
+        return found[0] if found else None
+
+    def remove(self, seq: int) -> None:
+        """Remove the feedback of a number; the event's id stays known."""
+        writer = self._database.writer
+        writer.execute("DELETE FROM log WHERE seq = ? AND kind = 'feedback'", (seq,))
 
     def drop_before(self, seq: int) -> int:
         """Remove the records before a number; how many."""

@@ -8,52 +8,44 @@ import numpy as np
 
 from samewise._typing import Array
 from samewise.adapt import LiveAdapter
-from samewise.serve.event_store import EventStore
 
 NEAREST = 5
-MOST_READ = 20_000
-"""Lists with the nearest queries that are named, among the newest so many records."""
+"""Remembered lists with the nearest queries that are named."""
 
 
 def score_parts(adapter: LiveAdapter, query: Array, item: Array) -> dict[str, dict[str, float]]:
     """The score under each form, and how much of it the linear part and remembered lists add."""
-    p = item.astype(np.float64)
-    start = float(adapter.start.embed_query(query).astype(np.float64) @ p)
+    p, rows = item.astype(np.float64), query[None]
+    course, base = adapter._fitted, adapter._base(rows)
+    start = float(base[0].astype(np.float64) @ p)
     parts = {}
     for which in ("start", "served", "live"):
-        form = getattr(adapter, which)
-        score = float(form.embed_query(query).astype(np.float64) @ p)
-        matrix, bias = form.to_matrix()
-        linear = float((query.astype(np.float64) @ matrix + bias) @ p) - start
-        parts[which] = {"score": score, "linear": linear, "remembered": score - start - linear}
+        form, window = course.form(which, "rest")
+        # Without remembered lists, and with them.
+        alone, whole = (
+            float(course.embed(rows, base, form, seen)[0].astype(np.float64) @ p)
+            for seen in ((0, 0, 0), window)
+        )
+        parts[which] = {"score": whole, "linear": alone - start, "remembered": whole - alone}
     return parts
 
 
-def nearest_lists(
-    events: EventStore, vectors: Any, query: Array, item: Array
-) -> list[dict[str, float]]:
-    """The judged lists with the nearest queries, and how far each pulls toward the item.
+def nearest_lists(adapter: LiveAdapter, query: Array, item: Array) -> list[dict[str, Any]]:
+    """The remembered lists with the nearest queries, and how far each pulls toward the item.
 
-    `pull` is the item's product with the mean of the liked minus the mean of the disliked items.
+    `number` counts remembered lists from 0; `pull` is the item's product with the mean of the liked
+    minus the mean of the disliked items of the list.
     """
-    found: list[tuple[float, int, list[int], list[int]]] = []
-    after = max(events.last() - MOST_READ, 0)
-    while records := events.read(after):
-        after = records[-1].seq
-        judged = [r for r in records if r.kind == "feedback" and r.body["type"] == "judged"]
-        if not judged:
-            continue
-        close = np.stack([np.asarray(r.query) for r in judged]) @ query
-        found += [
-            (float(s), r.seq, r.body["rows"], r.body["y"])
-            for s, r in zip(close, judged, strict=True)
-        ]
-        found = sorted(found, key=lambda one: (-one[0], -one[1]))[:NEAREST]
-    lists = []
-    for similarity, seq, rows, y in found:
-        shown, answers = vectors(rows).astype(np.float64), np.array(y)
-        if not {1, -1} <= set(y):
-            continue
-        v = shown[answers > 0].mean(axis=0) - shown[answers < 0].mean(axis=0)
-        lists.append({"seq": seq, "similarity": similarity, "pull": float(v @ item)})
-    return lists
+    memory = adapter._fitted.memory
+    queries, directions, numbers, _ = memory.events
+    used = memory.used_slots()
+    close = queries[used] @ query
+    nearest = used[np.argsort(-close, kind="stable")[:NEAREST]]
+    return [
+        {
+            "number": int(numbers[slot]),
+            "similarity": float(queries[slot] @ query),
+            "pull": float(directions[slot] @ item),
+        }
+        for slot in nearest.tolist()
+    ]

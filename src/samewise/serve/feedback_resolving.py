@@ -67,6 +67,8 @@ class Said:
     weight: float = 1.0
 
 
+MOST_TEXT = 300
+"""Characters of a query that the log keeps, for people who read it."""
 _OWN = {
     "judged": {"liked", "disliked", "candidate"},
     "click": {"clicked"},
@@ -109,7 +111,7 @@ class Surroundings:
 def resolved(said: Said, known: Surroundings) -> tuple[dict[str, Any], Array]:
     """The body of the record and the query; InvalidInputError if an adapter would refuse it."""
     _check_fields(said)
-    query, ids, rows, candidate = _list_of(said, known)
+    query, text, ids, rows, candidate = _list_of(said, known)
     places = {id: place for place, id in enumerate(ids)}
     if said.type == "judged":
         body = _judged(said, rows, places, candidate)
@@ -123,6 +125,8 @@ def resolved(said: Said, known: Surroundings) -> tuple[dict[str, Any], Array]:
     else:
         body = _thumb(said, query, places, rows, known)
     body |= {"weight": float(said.weight), "event": said.event}
+    if text:
+        body["text"] = text[:MOST_TEXT]
     record = Record(0, "feedback", body, query, said.user, 0.0)
     # Checked as the adapter will check it: what is committed is never refused.
     read_event(as_event(record), ItemStore(known.vectors, known.width), _no_contrast)
@@ -145,8 +149,10 @@ def _check_fields(said: Said) -> None:
         raise InvalidInputError("An impression knows what was shown: leave out 'shown'.")
 
 
-def _list_of(said: Said, known: Surroundings) -> tuple[Array, list[str], list[int], int]:
-    """The query, the ids and rows that were shown, and the place of the candidate."""
+def _list_of(
+    said: Said, known: Surroundings
+) -> tuple[Array, str | None, list[str], list[int], int]:
+    """The query and its text, ids and rows that were shown, and the place of the candidate."""
     if said.impression is not None:
         found = known.impression(said.impression)
         if found is None:
@@ -154,7 +160,7 @@ def _list_of(said: Said, known: Surroundings) -> tuple[Array, list[str], list[in
                 f"There is no impression {said.impression!r}, or no longer; send 'query' and "
                 "'shown' instead."
             )
-        return found.query, found.ids, found.rows, found.candidate
+        return found.query, found.text, found.ids, found.rows, found.candidate
     query = known.encode(said.query, said.text)
     judged = [*said.liked, *said.disliked] if said.type == "judged" else []
     ids = list(said.shown) or [*said.ranked, *judged]
@@ -164,7 +170,7 @@ def _list_of(said: Said, known: Surroundings) -> tuple[Array, list[str], list[in
         raise InvalidInputError("Clicks need an 'impression', or 'shown': what was clicked in.")
     rows = _rows(ids, known)
     candidate = -1 if said.candidate is None else _place(said.candidate, _places(ids))
-    return query, ids, rows, candidate
+    return query, said.text, ids, rows, candidate
 
 
 def _places(ids: Sequence[str]) -> dict[str, int]:

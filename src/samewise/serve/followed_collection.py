@@ -137,6 +137,7 @@ class FollowedCollection(SearchedCollection):
         stores = self.stores
         self._encode = encode
         self._start = 0
+        self._inode = stores.database.path.stat().st_ino
         self._encoder = None
         self.learning = Learning(
             stores.events, stores.models, stores.vectors, sys.maxsize, writes=False
@@ -157,12 +158,16 @@ class FollowedCollection(SearchedCollection):
     @property
     def ready(self) -> bool:
         """Whether searches can be answered here."""
-        return self.learning.adapter is not None and not self.broken
+        return self.learning.adapter is not None
 
     @property
-    def broken(self) -> bool:
-        """Whether it no longer follows, and must be opened again."""
-        return self.learning.failed is not None
+    def there(self) -> bool:
+        """Whether it follows a collection that was not deleted; else it must be opened again."""
+        try:
+            same = self.stores.database.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            return False
+        return same and self.learning.failed is None
 
     def close(self) -> None:
         """Close the files."""

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from samewise import __version__
 from samewise.exceptions import FileFormatError, InvalidInputError
-from samewise.serve import http_item_routes, http_model_routes
+from samewise.serve import http_item_routes, http_model_routes, http_page_routes
 from samewise.serve.audit_log import AuditLog
 from samewise.serve.feedback_resolving import NotFoundError
 from samewise.serve.group_commit import BusyError
+from samewise.serve.http_answers import ReadyAnswer, Refusal, StatusAnswer, answers
 from samewise.serve.http_bodies import WrongTypeError
-from samewise.serve.http_context import Context, ForbiddenError, Here, Reader
+from samewise.serve.http_context import Context, ForbiddenError, Here, Json, Reader
 from samewise.serve.http_guarding import (
     RequestLimits,
     Tokens,
@@ -29,14 +31,17 @@ from samewise.serve.http_guarding import (
     is_loopback,
 )
 from samewise.serve.http_models import FeedbackBody, ItemsBody
+from samewise.serve.learning import StoppedError
 from samewise.serve.searched_collection import NotReadyError
-from samewise.serve.service import Service
+from samewise.serve.service import OtherSettingsError, Service
 
-_OPEN = ("/healthz", "/readyz")
+_METHODS = ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH")
+_OPEN = ("/healthz", "/readyz", *http_page_routes.OPEN)
 """Routes that need no token."""
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (NotFoundError, 404),
     (NotReadyError, 409),
+    (OtherSettingsError, 409),
     (WrongTypeError, 415),
     (TooMuchError, 413),
     (InvalidInputError, 422),
@@ -44,6 +49,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (ForbiddenError, 403),
     (TooOftenError, 429),
     (BusyError, 429),
+    (StoppedError, 503),
 )
 
 
@@ -65,7 +71,8 @@ def make_app(
         Called when the application ends, before the service is closed.
     """
     audit = AuditLog(service.folder / "audit.jsonl")
-    context = Context(service, tokens or Tokens(), limits or RequestLimits(), audit)
+    known = Tokens() if tokens is None else tokens
+    context = Context(service, known, limits or RequestLimits(), audit)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -76,13 +83,23 @@ def make_app(
 
     # The pages that FastAPI offers load scripts from elsewhere; /openapi.json stays.
     app = FastAPI(
-        title="samewise", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan
+        title="samewise",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        default_response_class=Json,
+        redirect_slashes=False,
     )
     app.include_router(http_item_routes.routes)
     app.include_router(http_model_routes.routes)
-    app.add_api_route("/healthz", healthz, methods=["GET"])
-    app.add_api_route("/readyz", readyz, methods=["GET"])
-    app.add_api_route("/metrics", metrics, methods=["GET"], response_class=PlainTextResponse)
+    app.include_router(http_page_routes.routes)
+    for path, route, model in (
+        ("/healthz", healthz, StatusAnswer),
+        ("/readyz", readyz, ReadyAnswer),
+    ):
+        app.add_api_route(path, route, response_model=None, responses=answers(model))
+    app.add_api_route("/metrics", metrics, response_class=Response, responses=answers("text/plain"))
     guard_app(app, context)
     _name_bodies(app)
     return app
@@ -95,6 +112,7 @@ def guard_app(app: FastAPI, context: Context) -> None:
         app.add_exception_handler(kind, _answer(status))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unforeseen)
     app.add_middleware(Gate, context=context)
 
 
@@ -105,7 +123,7 @@ def _name_bodies(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         text = plain()
         schemas = text.setdefault("components", {}).setdefault("schemas", {})
-        for model in (ItemsBody, FeedbackBody):
+        for model in (ItemsBody, FeedbackBody, Refusal):
             schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
             schemas.update(schema.pop("$defs", {}))
             schemas[model.__name__] = schema
@@ -134,7 +152,7 @@ def metrics(here: Here, caller: Reader) -> PlainTextResponse:
 def _answer(status: int) -> Any:
     def answer(request: Request, error: Exception) -> JSONResponse:
         headers = {}
-        if status == 429:
+        if status in (429, 503):
             headers["Retry-After"] = str(getattr(error, "seconds", 1))
         return JSONResponse({"error": str(error)}, status, headers)
 
@@ -151,7 +169,28 @@ def _invalid(request: Request, error: Any) -> JSONResponse:
 
 
 def _http_error(request: Request, error: Any) -> JSONResponse:
-    return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+    headers = error.headers
+    if error.status_code == 405:
+        # Of all routes of this path; Starlette names those of the first.
+        scope = {**request.scope, "path_params": {}}
+        fitting = [r for r in _routes(request.app) if r.matches(scope)[0] != Match.NONE]
+        headers = {"Allow": ", ".join(sorted({m for r in fitting for m in r.methods}))}
+    return JSONResponse({"error": str(error.detail)}, error.status_code, headers)
+
+
+def _routes(router: Any) -> Iterator[Any]:
+    """All routes; newer versions of FastAPI keep those of an included router together."""
+    for route in router.routes:
+        inner = getattr(route, "original_router", None)
+        if inner is not None:
+            yield from _routes(inner)
+        elif getattr(route, "methods", None):
+            yield route
+
+
+def _unforeseen(request: Request, error: Exception) -> JSONResponse:
+    """What went wrong is in the log of the process, and not in the answer."""
+    return JSONResponse({"error": "Something went wrong; the service's log has more."}, 500)
 
 
 class Gate:
@@ -185,7 +224,9 @@ class Gate:
                 await JSONResponse({"error": str(error)}, 413)(scope, receive, answered)
         route = getattr(scope.get("route"), "path", "none")
         seconds = time.perf_counter() - began
-        self._context.metrics.observe(scope["method"], route, answered.status, seconds)
+        # Whoever makes up methods makes no new counters.
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._context.metrics.observe(method, route, answered.status, seconds)
 
     def _refused(self, scope: Any) -> JSONResponse | None:
         """The answer to a request that no route may see."""

@@ -1,4 +1,4 @@
-"""Bodies of items and feedback: JSON, lines of JSON, or a NumPy array."""
+"""Bodies of items and feedback: JSON, lines of JSON, a NumPy array or an Arrow table."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.serve.collection_stores import NewItem
-from samewise.serve.http_context import NDJSON, NPY
+from samewise.serve.http_arrow_items import read_table
+from samewise.serve.http_context import ARROWS, NDJSON, NPY
 from samewise.serve.http_guarding import RequestLimits, TooMuchError
-from samewise.serve.http_models import FeedbackBody, FeedbackEvent, ItemBody, ItemsBody
+from samewise.serve.http_models import FeedbackBody, FeedbackEvent, ItemBody, ItemsBody, Name
 
+_NAMES = TypeAdapter(list[Name])
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -42,8 +44,10 @@ def _lines(model: type[Model], body: bytes) -> list[Model]:
     return lines
 
 
-def read_feedback(body: bytes, kind: str, limits: RequestLimits) -> list[FeedbackEvent]:
-    """Events of a body."""
+def read_feedback(
+    body: bytes, kind: str, limits: RequestLimits, weight: float
+) -> list[FeedbackEvent]:
+    """Events of a body, of which none may have more than that weight."""
     if kind == NDJSON:
         events = _lines(FeedbackEvent, body)
     elif kind == "application/json":
@@ -53,8 +57,9 @@ def read_feedback(body: bytes, kind: str, limits: RequestLimits) -> list[Feedbac
     if len(events) > limits.events:
         raise TooMuchError(f"At most {limits.events} events in a request. Got {len(events)}.")
     for event in events:
-        if event.weight > limits.weight:
-            raise InvalidInputError(f"The weight of an event is {limits.weight:g} at most.")
+        if event.weight > min(limits.weight, weight):
+            most = min(limits.weight, weight)
+            raise InvalidInputError(f"The weight of an event is {most:g} at most.")
     return events
 
 
@@ -65,19 +70,44 @@ def read_items(
     if kind == NPY:
         rows = _array(body, limits)
         return [NewItem(f"{prefix}{first + i}", {}) for i in range(len(rows))], rows
+    if kind in ARROWS:
+        return _table(body, limits)
     if kind == NDJSON:
         items = _lines(ItemBody, body)
     elif kind == "application/json":
         items = parsed(ItemsBody, body).items
     else:
-        raise WrongTypeError(f"Items are sent as application/json, {NDJSON} or {NPY}.")
+        raise WrongTypeError(
+            f"Items are sent as application/json, {NDJSON}, {NPY} or {' or '.join(ARROWS)}."
+        )
     if len(items) > limits.items:
         raise TooMuchError(f"At most {limits.items} items in a request. Got {len(items)}.")
-    for item in items:
-        if len(orjson.dumps(item.payload)) > limits.payload:
-            raise TooMuchError(f"The payload of {item.id!r} has more than {limits.payload} bytes.")
     new = [NewItem(item.id, item.payload) for item in items]
+    _check_payloads(new, limits)
     return new, _vectors([item.vector for item in items], limits)
+
+
+def _table(body: bytes, limits: RequestLimits) -> tuple[list[NewItem], Array | None]:
+    ids, vectors, payloads = read_table(body, limits)
+    try:
+        _NAMES.validate_python(ids)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors(include_input=False)) from error
+    new = [NewItem(id, payload) for id, payload in zip(ids, payloads, strict=True)]
+    _check_payloads(new, limits)
+    return new, vectors
+
+
+def _check_payloads(items: list[NewItem], limits: RequestLimits) -> None:
+    for item in items:
+        try:
+            size = len(orjson.dumps(item.payload))
+        except TypeError as error:
+            raise InvalidInputError(
+                f"The payload of {item.id!r} cannot be kept: {error}."
+            ) from error
+        if size > limits.payload:
+            raise TooMuchError(f"The payload of {item.id!r} has more than {limits.payload} bytes.")
 
 
 def _vectors(given: list[list[float] | None], limits: RequestLimits) -> Array | None:
@@ -87,7 +117,7 @@ def _vectors(given: list[list[float] | None], limits: RequestLimits) -> Array | 
     if len(widths) > 1:
         raise InvalidInputError("All items of a request need vectors of one length, or none.")
     _check_width(widths.pop(), limits)
-    return np.array(given, dtype=np.float32)
+    return _floats(np.array(given, dtype=np.float64))
 
 
 def _check_width(width: int, limits: RequestLimits) -> None:
@@ -118,4 +148,10 @@ def _array(body: bytes, limits: RequestLimits) -> Array:
     if len(data) != shape[0] * shape[1] * dtype.itemsize:
         raise InvalidInputError("The array has another length than its header says.")
     order: Any = "F" if fortran else "C"
-    return np.frombuffer(data, dtype).reshape(shape, order=order).astype(np.float32)
+    return _floats(np.frombuffer(data, dtype).reshape(shape, order=order))
+
+
+def _floats(rows: Array) -> Array:
+    with np.errstate(over="ignore"):
+        # What is too large becomes infinite, and is refused as such.
+        return rows.astype(np.float32)

@@ -6,14 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+import orjson
 from fastapi import Depends, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse
 
 from samewise.serve.audit_log import AuditLog
 from samewise.serve.collection import Collection
 from samewise.serve.http_guarding import Caller, Rates, RequestLimits, Tokens
+from samewise.serve.item_views import ItemMaps
 from samewise.serve.metrics_text import Metrics
 from samewise.serve.service import Service
+from samewise.serve.teaching_views import Teachers
 
 
 @dataclass(eq=False)
@@ -33,6 +36,8 @@ class Context:
     limits: RequestLimits
     audit: AuditLog
     metrics: Metrics = field(default_factory=Metrics)
+    maps: ItemMaps = field(default_factory=ItemMaps)
+    teachers: Teachers = field(default_factory=Teachers)
 
     def __post_init__(self) -> None:
         self.rates = Rates(self.limits.rate)
@@ -95,6 +100,7 @@ Teacher = Annotated[Caller, Depends(needs("feedback"))]
 Admin = Annotated[Caller, Depends(needs("admin"))]
 NPY = "application/x-npy"
 NDJSON = "application/x-ndjson"
+ARROWS = ("application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.file")
 FILE = "application/octet-stream"
 
 
@@ -113,7 +119,9 @@ def bodies(model: str, *others: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-class Raw(Response):
-    """Bytes of a file of samewise."""
+class Json(JSONResponse):
+    """JSON, with null for what is infinite or not a number."""
 
-    media_type = FILE
+    def render(self, content: Any) -> bytes:
+        """The bytes of an answer."""
+        return orjson.dumps(content)

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import ipaddress
 import math
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from samewise.exceptions import InvalidInputError, SamewiseError
 
 SCOPES = {"read": 1, "feedback": 2, "admin": 3}
 """What each may do; a larger one may do all that a smaller one may."""
+_SPECIFICATION = re.compile(r"(read|feedback|admin)(?:@(\d+(?:\.\d+)?))?:(.*)", re.DOTALL)
 SHORTEST = 16
 """Characters of a token, at least."""
 
@@ -38,7 +40,8 @@ class RequestLimits:
     weight : float
         The weight of an event.
     rate : float
-        Events a second for each token; twice as many at once.
+        Events a second for each token; twice as many at once. Of a weight above 1, an event counts
+        as so many.
     """
 
     body: int = 64 * 2**20
@@ -72,10 +75,19 @@ class TooOftenError(SamewiseError):
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sent a request: a name for the audit log, which does not give the token away."""
+    """Who sent a request: a name for the audit log, which does not give the token away.
+
+    Attributes
+    ----------
+    name : str
+    scope : {"read", "feedback", "admin"}
+    weight : float
+        The largest weight of an event.
+    """
 
     name: str
     scope: str
+    weight: float = math.inf
 
     def may(self, scope: str) -> bool:
         """Whether the token is good for this."""
@@ -88,7 +100,10 @@ class Tokens:
     Parameters
     ----------
     given : sequence of str
-        ``scope:token`` with the scope "read", "feedback" or "admin"; or the token of an admin.
+        ``scope:token`` with the scope "read", "feedback" or "admin"; ``feedback@2:token`` where no
+        event may have more weight than 2; or the token of an admin.
+    read_only : bool, default=False
+        Whether all of them, and everybody where there are none, may only read.
 
     Examples
     --------
@@ -99,22 +114,29 @@ class Tokens:
     True
     """
 
-    def __init__(self, given: Sequence[str] = ()) -> None:
+    def __init__(self, given: Sequence[str] = (), read_only: bool = False) -> None:
+        self._read_only = read_only
         self._known: list[tuple[bytes, Caller]] = []
         for one in given:
-            scope, colon, secret = one.partition(":")
-            if not colon or scope not in SCOPES:
-                scope, secret = "admin", one
+            found = _SPECIFICATION.fullmatch(one)
+            scope, weight, secret = found.groups() if found else ("admin", None, one)
             if len(secret) < SHORTEST:
                 raise InvalidInputError(f"A token needs at least {SHORTEST} characters.")
-            digest = hashlib.sha256(secret.encode()).digest()
-            self._known.append((digest, Caller(f"{scope}-{digest.hex()[:8]}", scope)))
+            digest = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
+            most = math.inf if weight is None else float(weight)
+            self._known.append((digest, Caller(f"{scope}-{digest.hex()[:8]}", scope, most)))
 
     def __bool__(self) -> bool:
         return bool(self._known)
 
     def caller(self, header: str | None) -> Caller | None:
         """Who has the token of an Authorization header; None if nobody has."""
+        found = self._found(header)
+        if found is None or not self._read_only:
+            return found
+        return Caller(found.name, "read")
+
+    def _found(self, header: str | None) -> Caller | None:
         if not self._known:
             return Caller("local", "admin")
         kind, _, secret = (header or "").partition(" ")
@@ -164,7 +186,7 @@ class Rates:
         self._left: dict[str, tuple[float, float]] = {}
         self._lock = threading.Lock()
 
-    def take(self, name: str, n: int) -> None:
+    def take(self, name: str, n: float) -> None:
         """Take n events from a caller's bucket, or raise TooOftenError."""
         assert callable(self._clock)
         now, most = float(self._clock()), 2 * self._rate

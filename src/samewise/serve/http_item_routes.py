@@ -11,8 +11,20 @@ from fastapi.concurrency import run_in_threadpool
 from samewise.exceptions import InvalidInputError
 from samewise.serve.collection_stores import Settings
 from samewise.serve.feedback_resolving import NotFoundError, Said
+from samewise.serve.http_answers import (
+    Collections,
+    CountAnswer,
+    DeletedAnswer,
+    DescriptionAnswer,
+    FeedbackAnswer,
+    ItemAnswer,
+    MadeAnswer,
+    SearchAnswer,
+    answers,
+)
 from samewise.serve.http_bodies import read_feedback, read_items
 from samewise.serve.http_context import (
+    ARROWS,
     NDJSON,
     NPY,
     Here,
@@ -30,19 +42,36 @@ from samewise.serve.searching import Question
 routes = APIRouter(prefix="/collections")
 
 
-@routes.get("")
+@routes.get("", response_model=None, responses=answers(Collections))
 def list_collections(here: Here, caller: Reader) -> dict[str, Any]:
     """The collections, with numbers about each."""
     return {name: each.facts() for name, each in sorted(here.service.collections.items())}
 
 
-@routes.put("/{collection}", dependencies=[audited("make")])
+@routes.put(
+    "/{collection}",
+    dependencies=[audited("make")],
+    response_model=None,
+    responses=answers(MadeAnswer, 400, 409),
+)
 def make_collection(here: Here, collection: str, body: CollectionBody) -> dict[str, Any]:
     """Make a collection; the same settings again change nothing."""
     return {"new": here.service.make(collection, Settings(**body.model_dump()))}
 
 
-@routes.get("/{collection}")
+@routes.delete(
+    "/{collection}",
+    dependencies=[audited("delete")],
+    response_model=None,
+    responses=answers(DeletedAnswer, 404),
+)
+def delete_collection(here: Here, collection: str) -> dict[str, Any]:
+    """Delete a collection: its items, all that was said about them, and what was learned."""
+    here.service.delete(collection)
+    return {"deleted": True}
+
+
+@routes.get("/{collection}", response_model=None, responses=answers(DescriptionAnswer, 404))
 def describe_collection(opened: Opened, caller: Reader) -> dict[str, Any]:
     """Settings of a collection, and numbers about it."""
     return {"settings": asdict(opened.settings), **opened.facts()}
@@ -51,7 +80,9 @@ def describe_collection(opened: Opened, caller: Reader) -> dict[str, Any]:
 @routes.put(
     "/{collection}/items",
     dependencies=[audited("put items")],
-    openapi_extra=bodies("ItemsBody", NDJSON, NPY),
+    response_model=None,
+    responses=answers(CountAnswer, 404, 409, 415),
+    openapi_extra=bodies("ItemsBody", NDJSON, NPY, *ARROWS),
 )
 async def put_items(
     here: Here,
@@ -71,7 +102,12 @@ async def put_items(
     return await run_in_threadpool(put)
 
 
-@routes.delete("/{collection}/items", dependencies=[audited("delete items")])
+@routes.delete(
+    "/{collection}/items",
+    dependencies=[audited("delete items")],
+    response_model=None,
+    responses=answers(CountAnswer, 400, 404),
+)
 def delete_items(here: Here, opened: Opened, body: IdsBody) -> dict[str, Any]:
     """Remove items; those that are not there are not counted."""
     if len(body.ids) > here.limits.items:
@@ -80,7 +116,9 @@ def delete_items(here: Here, opened: Opened, body: IdsBody) -> dict[str, Any]:
     return {"count": n_found, "seq": seq}
 
 
-@routes.get("/{collection}/items/{id:path}")
+@routes.get(
+    "/{collection}/items/{id:path}", response_model=None, responses=answers(ItemAnswer, 404)
+)
 def get_item(opened: Opened, caller: Reader, id: Name) -> dict[str, Any]:
     """The payload of an item."""
     payload = opened.stores.items.get(id)
@@ -89,7 +127,9 @@ def get_item(opened: Opened, caller: Reader, id: Name) -> dict[str, Any]:
     return {"id": id, "payload": payload}
 
 
-@routes.post("/{collection}/search")
+@routes.post(
+    "/{collection}/search", response_model=None, responses=answers(SearchAnswer, 400, 404, 409)
+)
 def search(here: Here, opened: Opened, caller: Reader, body: SearchBody) -> dict[str, Any]:
     """The nearest items to a vector or a text. The first search starts the collection."""
     if body.k > here.limits.k:
@@ -101,14 +141,20 @@ def search(here: Here, opened: Opened, caller: Reader, body: SearchBody) -> dict
     return found
 
 
-@routes.post("/{collection}/feedback", openapi_extra=bodies("FeedbackBody", NDJSON))
+@routes.post(
+    "/{collection}/feedback",
+    response_model=None,
+    responses=answers(FeedbackAnswer, 404, 409, 415),
+    openapi_extra=bodies("FeedbackBody", NDJSON),
+)
 async def feedback(here: Here, opened: Opened, caller: Teacher, request: Request) -> dict[str, Any]:
     """Take feedback: all events are committed before the answer, or none is taken."""
     body = await request.body()
 
     def take() -> dict[str, Any]:
-        events = read_feedback(body, content_type(request), here.limits)
-        here.rates.take(caller.name, len(events))
+        events = read_feedback(body, content_type(request), here.limits, caller.weight)
+        # An event of weight 5 counts as five, so that weights do not get around the rate.
+        here.rates.take(caller.name, sum(max(1.0, event.weight) for event in events))
         done = opened.feedback([Said(**event.model_dump()) for event in events])
         return {
             "seq": max(one.seq for one in done),

@@ -8,29 +8,33 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 Names = Annotated[list[Name], Field(max_length=1000)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
+# Strictly: true and "1" are no numbers.
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Whole = Annotated[int, Field(strict=True)]
 Vector = Annotated[list[Number], Field(min_length=1, max_length=8192)]
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 Scalar = str | bool | int | float | None
 
 
-class _Strict(BaseModel):
+class StrictBody(BaseModel):
+    """What is not named is refused."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class CollectionBody(_Strict):
+class CollectionBody(StrictBody):
     """The settings of a new collection."""
 
     encoder: Literal["given", "text", "callable"] = "given"
     text_field: Name = "text"
-    guard: Annotated[float, Field(gt=0, lt=1)] | None = 0.05
-    margin: Annotated[float, Field(gt=0, le=1e6)] = 0.3
-    memory: Annotated[int, Field(ge=0, le=10**6)] = 20_000
-    half_life: Annotated[float, Field(ge=1, le=1e12)] | None = None
-    index_from: Annotated[int, Field(ge=2, le=10**9)] | None = 200_000
+    guard: Annotated[Number, Field(gt=0, lt=1)] | None = 0.05
+    margin: Annotated[Number, Field(gt=0, le=1e6)] = 0.3
+    memory: Annotated[Whole, Field(ge=0, le=10**6)] = 20_000
+    half_life: Annotated[Number, Field(ge=1, le=1e12)] | None = None
+    index_from: Annotated[Whole, Field(ge=2, le=10**9)] | None = 200_000
 
 
-class ItemBody(_Strict):
+class ItemBody(StrictBody):
     """An item to put."""
 
     id: Name
@@ -38,32 +42,32 @@ class ItemBody(_Strict):
     payload: dict[str, Any] = {}
 
 
-class ItemsBody(_Strict):
+class ItemsBody(StrictBody):
     """Items to put."""
 
     items: Annotated[list[ItemBody], Field(min_length=1)]
 
 
-class IdsBody(_Strict):
+class IdsBody(StrictBody):
     """Items to delete."""
 
     ids: Annotated[list[Name], Field(min_length=1)]
 
 
-class SearchBody(_Strict):
+class SearchBody(StrictBody):
     """A search: a vector or a text, and what to find."""
 
     vector: Vector | None = None
     text: Text | None = None
-    k: Annotated[int, Field(ge=1)] = 10
+    k: Annotated[Whole, Field(ge=1)] = 10
     which: Literal["served", "start", "live"] = "served"
     filters: Annotated[dict[Name, Any], Field(max_length=16)] = {}
-    explore: Annotated[int, Field(ge=0)] | None = None
+    explore: Annotated[Whole, Field(ge=0)] | None = None
     user: Name | None = None
-    min_seq: Annotated[int, Field(ge=0, le=2**53)] = 0
+    min_seq: Annotated[Whole, Field(ge=0, le=2**53)] = 0
 
 
-class FeedbackEvent(_Strict):
+class FeedbackEvent(StrictBody):
     """What a user said about an impression, or about a query and what was shown."""
 
     type: Literal["judged", "click", "ranked", "thumb", "same", "different"]
@@ -77,26 +81,26 @@ class FeedbackEvent(_Strict):
     clicked: Names = []
     ranked: Names = []
     item: Name | None = None
-    up: bool | None = None
+    up: Annotated[bool, Field(strict=True)] | None = None
     against: Names = []
     candidate: Name | None = None
     user: Name | None = None
-    weight: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] = 1.0
+    weight: Annotated[Number, Field(ge=0, le=1e6)] = 1.0
 
 
-class FeedbackBody(_Strict):
+class FeedbackBody(StrictBody):
     """Events, all of which are taken, or none."""
 
     events: Annotated[list[FeedbackEvent], Field(min_length=1)]
 
 
-class VersionBody(_Strict):
+class VersionBody(StrictBody):
     """A version to promote; a new copy of the live form by default."""
 
-    version: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    version: Annotated[Whole, Field(ge=0, le=2**53)] | None = None
 
 
-class StartBody(_Strict):
+class StartBody(StrictBody):
     """Whether to start again where something was learned."""
 
-    again: bool = False
+    again: Annotated[bool, Field(strict=True)] = False

@@ -33,6 +33,8 @@ class Impression:
     candidate : int
         The place of the live form's candidate; −1 if there is none.
     user : str or None
+    text : str or None
+        What was asked; it is kept in memory only.
     """
 
     id: str
@@ -41,6 +43,7 @@ class Impression:
     ids: list[str]
     candidate: int
     user: str | None
+    text: str | None = None
 
 
 class Impressions:

@@ -10,6 +10,7 @@ from typing import Any
 from samewise.adapt import LiveAdapter
 from samewise.exceptions import InvalidInputError, SamewiseError
 from samewise.serve.event_store import EventStore, Record
+from samewise.serve.learning_curve import LearningCurve
 from samewise.serve.model_files import ModelFiles
 from samewise.serve.replaying import Vectors, replayed
 from samewise.serve.turns import Turns
@@ -79,6 +80,11 @@ class Learning:
         """The adapter; to be used in a turn of reading."""
         return self._replay.adapter
 
+    @property
+    def curve(self) -> LearningCurve:
+        """What was measured; to be used in a turn of reading."""
+        return self._replay.curve
+
     def awaited(self, seq: int) -> Future[Any]:
         """What the record of this number will return; asked for before it is committed."""
         self._awaited[seq] = Future()
@@ -118,7 +124,7 @@ class Learning:
             self.fail(error)
 
     def fail(self, error: Exception) -> None:
-        """Stop; whoever waits is told why."""
+        """Stop; whoever waits hears why."""
         _LOG.error("learning stopped", exc_info=error)
         with self._changed:
             self.failed = f"{type(error).__name__}: {error}"
@@ -159,11 +165,12 @@ class Learning:
         replay = replayed(self._events, self._files, self._vectors, record.seq)
         replay.seq = record.seq
         if replay.adapter is not None and self._writes:
-            self._files.write_snapshot(replay.seq, replay.adapter)
+            self._files.write_snapshot(replay.seq, replay.adapter, replay.curve)
         with self.turns.learning():
             self._replay, self._saved_at = replay, replay.n_learned
 
     def _snapshot(self) -> None:
-        if self._replay.adapter is not None and self._writes:
-            self._files.write_snapshot(self._replay.seq, self._replay.adapter)
+        replay = self._replay
+        if replay.adapter is not None and self._writes:
+            self._files.write_snapshot(replay.seq, replay.adapter, replay.curve)
         self._saved_at = self._replay.n_learned

@@ -21,7 +21,7 @@ _GAUGES = {
 
 
 class Metrics:
-    """Requests by route and status, with their durations; `also` is told of each."""
+    """Requests by route and status, with their durations; `also` is called with each."""
 
     def __init__(self) -> None:
         self.also: Callable[[str, str, int, float], None] | None = None

@@ -14,6 +14,7 @@ from samewise.exceptions import FileFormatError
 from samewise.files import container
 from samewise.files.storable import Storable, made
 from samewise.serve.event_store import Record
+from samewise.serve.learning_curve import LearningCurve
 
 KEPT = 3
 """Snapshots that are kept; an older one is good where the newest are damaged."""
@@ -61,13 +62,24 @@ class ModelFiles:
         }
         return dict(sorted(found.items(), reverse=True))
 
-    def write_snapshot(self, seq: int, adapter: LiveAdapter) -> Path:
-        """The model after a record; written whole or not at all."""
+    def write_snapshot(self, seq: int, adapter: LiveAdapter, curve: LearningCurve) -> Path:
+        """The model after a record; written whole or not at all. What was measured comes first."""
         path = self.folder / f"model-{seq:016d}.samewise"
+        curve.save(_curve_of(path))
         adapter.save(path)
         for old in list(self.snapshots().values())[KEPT:]:
-            old.unlink()
+            _remove(old)
         return path
+
+    def curve(self, seq: int) -> LearningCurve | None:
+        """What was measured until a snapshot; None where that is not known."""
+        try:
+            path = _curve_of(self.folder / f"model-{seq:016d}.samewise")
+            found: LearningCurve = made(container.read(path), LearningCurve)
+        except (FileFormatError, FileNotFoundError):
+            # The model does not depend on it.
+            return None
+        return found
 
     def newest(self, until: int, forgets: list[Record]) -> tuple[int, LiveAdapter | None]:
         """The newest good snapshot up to a number that knows nothing of what was forgotten."""
@@ -86,6 +98,11 @@ class ModelFiles:
         """Remove snapshots of records that are not in the log, or that know what was forgotten."""
         for seq, path in self.snapshots().items():
             if seq > last or not sound_at(seq, forgets):
+                _remove(path)
+        known = {_curve_of(path) for path in self.snapshots().values()}
+        for path in self.folder.glob("curve-*.samewise"):
+            # A kill came between the two files.
+            if path not in known:
                 path.unlink()
 
     def drop_unnamed(self, starts: list[Record]) -> None:
@@ -99,6 +116,16 @@ class ModelFiles:
         for path in self.folder.iterdir():
             if _NAMED.fullmatch(path.name) and path.name not in named:
                 path.unlink()
+
+
+def _curve_of(snapshot: Path) -> Path:
+    return snapshot.with_name(snapshot.name.replace("model-", "curve-"))
+
+
+def _remove(snapshot: Path) -> None:
+    """Remove a snapshot, and what was measured until there."""
+    _curve_of(snapshot).unlink(missing_ok=True)
+    snapshot.unlink()
 
 
 def sound_at(seq: int, forgets: list[Record]) -> bool:

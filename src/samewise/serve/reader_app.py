@@ -53,7 +53,7 @@ class FollowedService:
     def ready(self, name: str) -> bool:
         """Whether searches of a collection can be answered here; if not, it is opened meanwhile."""
         found = self.collections.get(name)
-        if found is not None and not found.broken:
+        if found is not None and found.there:
             return found.ready
         if name not in self._opening:
             self._opening.add(name)
@@ -98,7 +98,7 @@ class ReaderApp:
     tokens : Tokens
     writer : httpx.AsyncClient
     observe : callable
-        Told of each search: method, route, status and seconds.
+        Called with each search: method, route, status and seconds.
     """
 
     def __init__(

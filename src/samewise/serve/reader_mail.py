@@ -50,7 +50,7 @@ class ReaderMail:
     def keep(self, collection: str, impression: Impression) -> None:
         """Bring an impression; it is there when this returns, unless the writer is gone."""
         i = impression
-        what = [collection, i.id, i.query.tolist(), i.rows, i.ids, i.candidate, i.user]
+        what = [collection, i.id, i.query.tolist(), i.rows, i.ids, i.candidate, i.user, i.text]
         entry = _Entry(["impression", *what])
         self._waiting.put(entry)
         entry.arrived.wait()
@@ -81,8 +81,9 @@ def take_mail(service: Service, metrics: Metrics, letter: bytes) -> None:
             metrics.observe(*rest)
             continue
         collection, id, query, *shown = rest
-        impression = Impression(id, np.array(query, dtype=np.float32), *shown)
-        service.get(collection).stores.keep(impression)
+        if collection in service.collections:
+            impression = Impression(id, np.array(query, dtype=np.float32), *shown)
+            service.get(collection).stores.keep(impression)
 
 
 class Mailbox:

@@ -41,6 +41,7 @@ class ReaderTask:
     listening : int
         The descriptor of the listening socket.
     tokens : list of str
+    read_only : bool
     encoder : str or None
         MODULE:FUNCTION that makes vectors of texts.
     """
@@ -50,6 +51,7 @@ class ReaderTask:
     mail: str
     listening: int
     tokens: list[str]
+    read_only: bool
     encoder: str | None
 
 
@@ -115,7 +117,12 @@ class Readers:
 
 
 def serve_with_readers(
-    service: Any, address: tuple[str, int], tokens: list[str], encoder: str | None, n: int
+    service: Any,
+    address: tuple[str, int],
+    tokens: list[str],
+    read_only: bool,
+    encoder: str | None,
+    n: int,
 ) -> None:
     """Serve until a signal comes: readers at the address, and this process as the writer.
 
@@ -124,6 +131,7 @@ def serve_with_readers(
     service : Service
     address : tuple of str and int
     tokens : list of str
+    read_only : bool
     encoder : str or None
         MODULE:FUNCTION that makes vectors of texts.
     n : int
@@ -143,11 +151,11 @@ def serve_with_readers(
         mail = f"/{os.urandom(16).hex()}"
         path = str(Path(private) / "writer")
         folder = str(service.folder.absolute())
-        task = ReaderTask(folder, path, mail, listening.fileno(), tokens, encoder)
+        task = ReaderTask(folder, path, mail, listening.fileno(), tokens, read_only, encoder)
         # uvicorn sends itself the signal again when it has ended; what follows is to be done, too.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         readers = Readers(task, n)
-        app = make_app(service, Tokens(tokens), before_close=readers.stop)
+        app = make_app(service, Tokens(tokens, read_only), before_close=readers.stop)
         try:
             uvicorn.run(
                 Mailbox(app, mail),
@@ -185,7 +193,7 @@ def main() -> None:
     encode = None if task.encoder is None else text_function(task.encoder)
     service = FollowedService(Path(task.folder), mail.keep, encode)
     service.open_all()
-    app = ReaderApp(service, Tokens(task.tokens), passed, mail.observe)
+    app = ReaderApp(service, Tokens(task.tokens, task.read_only), passed, mail.observe)
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
     server = uvicorn.Server(config)
 

@@ -16,6 +16,7 @@ from samewise.adapt import Click, Judged, LiveAdapter, RankedList, Thumb
 from samewise.adapt.feedback_events import Event
 from samewise.exceptions import InvalidInputError
 from samewise.serve.event_store import EventStore, Record
+from samewise.serve.learning_curve import LearningCurve
 from samewise.serve.model_files import ModelFiles
 
 Vectors = Callable[[Any], Array]
@@ -48,6 +49,8 @@ class RecordReplay:
         The record after which it stands.
     adapter : LiveAdapter, default=None
         The adapter there.
+    curve : LearningCurve, default=None
+        What was measured until there.
     """
 
     def __init__(
@@ -56,9 +59,11 @@ class RecordReplay:
         vectors: Vectors,
         seq: int = 0,
         adapter: LiveAdapter | None = None,
+        curve: LearningCurve | None = None,
     ) -> None:
         self._files, self._vectors = files, vectors
         self.seq, self.n_learned = seq, 0
+        self.curve = LearningCurve() if curve is None else curve
         self.adapter: LiveAdapter | None = None
         if adapter is not None:
             self._take(adapter)
@@ -82,10 +87,15 @@ class RecordReplay:
     def _step(self, record: Record) -> Any:
         if record.kind == "start":
             self._take(self._files.read_named(record.body["model"], LiveAdapter))
+            self.curve = LearningCurve()
             return None
-        adapter = self.adapter
-        if adapter is None:
+        if self.adapter is None:
             return None
+        answer = self._moved(self.adapter, record)
+        self.curve.follow(record, self.adapter)
+        return answer
+
+    def _moved(self, adapter: LiveAdapter, record: Record) -> Any:
         match record.kind:
             case "feedback":
                 self.n_learned += 1
@@ -107,7 +117,8 @@ def replayed(
     start = events.newest("start", until)
     if start is not None and start.seq > seq:
         seq, adapter = start.seq - 1, None
-    replay = RecordReplay(files, vectors, seq, adapter)
+    curve = None if adapter is None else files.curve(seq)
+    replay = RecordReplay(files, vectors, seq, adapter, curve)
     while replay.seq < until:
         records = [record for record in events.read(replay.seq) if record.seq <= until]
         if not records:

@@ -79,9 +79,15 @@ class SearchedCollection:
 
     def search(self, question: Question, vector: Any = None, text: str | None = None) -> Any:
         """Answer a search; the first one starts the collection."""
+        self.follow(question.min_seq, question.patience)
+        return self.searching.answer(question, self.query_vector(vector, text), text)
+
+    def follow(self, seq: int, patience: float = 5.0) -> None:
+        """Start if that was not done, and wait until a record was learned from."""
         self._ensure_started()
-        if question.min_seq > self.learning.seq and not self.learning.wait(
-            question.min_seq, question.patience
-        ):
-            raise BusyError(f"The record {question.min_seq} is not learned from yet; try again.")
-        return self.searching.answer(question, self.query_vector(vector, text))
+        if seq > self.learning.seq and not self._reached(seq, patience):
+            raise BusyError(f"The record {seq} is not learned from yet; try again.")
+
+    def _reached(self, seq: int, patience: float) -> bool:
+        """Wait for a record to be learned from, if there is one."""
+        return seq <= self.stores.events.last() and self.learning.wait(seq, patience)

@@ -124,8 +124,8 @@ class Searching:
         vector, _, _ = self.mapped(query, which)
         return self._nearest.best(self._stores.snapshot, vector, k)[0]
 
-    def answer(self, question: Question, query: Array) -> dict[str, Any]:
-        """The items, with places, scores, payloads and the impression."""
+    def answer(self, question: Question, query: Array, text: str | None = None) -> dict[str, Any]:
+        """The items, with places, scores, payloads and the impression, which keeps the text."""
         rest, first, seq = self.mapped(query, question.which)
         # Taken after the query was mapped: all items up to `seq` are in it.
         snapshot = self._stores.snapshot
@@ -140,7 +140,7 @@ class Searching:
             scores = snapshot.maps.rows(rows).astype(np.float64) @ rest.astype(np.float64)
         rows, scores = rows[: question.k], scores[: question.k]
         items = found.items(rows)
-        impression = self._impression(question, query, rows, items, candidate)
+        impression = self._impression(question, (query, text), rows, items, candidate)
         results = [
             {"position": place, "id": id, "score": float(score), "why": reason, "payload": payload}
             for place, ((id, payload), score, reason) in enumerate(
@@ -167,13 +167,14 @@ class Searching:
     def _impression(
         self,
         question: Question,
-        query: Array,
+        asked: tuple[Array, str | None],
         rows: Indices,
         items: list[tuple[str, Any]],
         candidate: int,
     ) -> Impression:
-        ids = [id for id, _ in items]
-        new = Impression(secrets.token_hex(12), query, rows.tolist(), ids, candidate, question.user)
+        ids, (query, text) = [id for id, _ in items], asked
+        name = secrets.token_hex(12)
+        new = Impression(name, query, rows.tolist(), ids, candidate, question.user, text)
         self._stores.keep(new)
         return new
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import secrets
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
 
 from samewise.exceptions import InvalidInputError
 from samewise.files.locking import lock
+from samewise.files.writing import sync_folder
 from samewise.serve.collection import Collection
 from samewise.serve.collection_stores import Settings, is_collection
 from samewise.serve.feedback_resolving import NotFoundError
@@ -16,7 +19,13 @@ from samewise.serve.learning import SNAPSHOT_EVERY
 from samewise.serve.searched_collection import Encode
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_DELETED = ".deleted-"
+"""How folders of deleted collections begin, until they are gone; no collection has such a name."""
 MOST_COLLECTIONS = 64
+
+
+class OtherSettingsError(InvalidInputError):
+    """There is a collection of that name, with other settings."""
 
 
 class Service:
@@ -48,7 +57,9 @@ class Service:
         self.collections: dict[str, Collection] = {}
         try:
             for path in sorted(folder.iterdir()):
-                if is_collection(path):
+                if path.name.startswith(_DELETED):
+                    shutil.rmtree(path)
+                elif is_collection(path):
                     self._open(path.name, None)
         except BaseException:
             self.close()
@@ -71,7 +82,7 @@ class Service:
         with self._making:
             if name in self.collections:
                 if self.collections[name].settings != settings:
-                    raise InvalidInputError(
+                    raise OtherSettingsError(
                         f"The collection {name!r} exists with other settings, which stay as they "
                         "are; choose another name."
                     )
@@ -79,15 +90,30 @@ class Service:
             if len(self.collections) >= MOST_COLLECTIONS:
                 raise InvalidInputError(f"There can be {MOST_COLLECTIONS} collections at most.")
             self._open(name, settings)
+            for each in (self.folder, self.folder / name):
+                sync_folder(each)
             return True
+
+    def delete(self, name: str) -> None:
+        """Delete a collection with all its files."""
+        with self._making:
+            collection = self.get(name)
+            # Who comes from now on finds none; who is here already is refused.
+            del self.collections[name]
+            collection.close()
+            gone = self.folder / f"{_DELETED}{secrets.token_hex(8)}"
+            (self.folder / name).rename(gone)
+            sync_folder(self.folder)
+            shutil.rmtree(gone)
 
     def get(self, name: str) -> Collection:
         """The collection of that name."""
-        if name not in self.collections:
+        found = self.collections.get(name)
+        if found is None:
             raise NotFoundError(
                 f"There is no collection {name!r}; PUT /collections/{{name}} first."
             )
-        return self.collections[name]
+        return found
 
     def close(self) -> None:
         """Close all of them."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.exceptions import FileFormatError, InvalidInputError
+from samewise.files.writing import sync_folder
 
 SEGMENT_BYTES = 2**26
 """A segment has as many rows as fit into this."""
@@ -136,12 +137,8 @@ class VectorSegments:
             file.flush()
             os.fsync(file.fileno())
         new = self._touched - self._ends.keys()
-        if new and os.name == "posix":
-            descriptor = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        if new:
+            sync_folder(self.folder)
 
     def committed(self) -> None:
         """The blocks since the last call are committed."""

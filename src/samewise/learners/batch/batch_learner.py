@@ -21,7 +21,7 @@ from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.run_log import Callback, RunLog
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_pairs, is_labeled
-from samewise.supervision.supervision_checks import parameter_array
+from samewise.supervision.supervision_checks import checked_weights, parameter_array
 
 SINGULAR = 1e-10
 """A variance below this part of the mean is none."""
@@ -125,6 +125,7 @@ class BatchPairLearner(PairSampler, Batch, storable=False):
         if not is_labeled(X):
             self._set_n_features(pairs.X.shape[1])
         check_scale(pairs.X)
+        checked_weights(pairs.sample_weight, len(pairs), "pairs")
         return pairs, pairs if held_out is None else held_out
 
     def _calibrate(self, pairs: Pairs) -> None:

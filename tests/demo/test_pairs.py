@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from demo import text
-from demo.__main__ import main
+from demo.pairs import main
 from demo.study import DRAWS, FROM_LABELS, FROM_PAIRS, PER_CLASS, load_split, small_stores
 
 PAIRS = 4000
