@@ -1,6 +1,6 @@
 """Which losses NCA reaches, here and with scikit-learn, both run to the end.
 
-The problem is not convex, and where a run ends depends on where it began. Rows are drawn by lot and
+The problem is not convex, and where a run ends depends on where it began. Rows are sampled and
 features scaled to unit variance.
 """
 

@@ -250,7 +250,7 @@ def learner_of(method: str, value: float | None) -> Any:
     if method == "ITML":
         return ITML(value, tol=TOL, max_iter=MAX_CYCLES)
     if method == "LEGO":
-        return LEGO(value)
+        return LEGO(value, average="last")
     if method == "OASIS":
         return OASIS(value, margin=1.0, init="identity")
     kind = DiagonalAROMA if method == "d-AROMA" else FactoredAROMA

@@ -329,7 +329,8 @@ def row_marks(X: Matrix) -> NDArray[np.int64]:
 def _bits(values: Array) -> NDArray[np.uint64]:
     # In single precision, so that rows written as text and read again are the same; + 0.0 makes
     # one zero of the two.
-    bits = (np.ascontiguousarray(values, dtype=np.float32) + np.float32(0)).view(np.uint32)
+    with np.errstate(over="ignore"):
+        bits = (np.ascontiguousarray(values, dtype=np.float32) + np.float32(0)).view(np.uint32)
     mixed = bits.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     # Multiplication carries upward only, and round numbers have their bits high up.
     return mixed ^ (mixed >> np.uint64(29))

@@ -10,6 +10,8 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from samewise.decide import KNNClassifier
@@ -265,11 +267,27 @@ def test_weights_are_routed_as_the_learner_requests():
         model = KNNClassifier(Weighted().set_fit_request(sample_weight=True))
         assert clone(model).fit(X, Y, sample_weight=WEIGHTS).metric_ == metric
         search = GridSearchCV(model, {"n_neighbors": [1, 3]}, cv=3)
+        with pytest.raises(UnsetMetadataPassedError, match=r"requested for KNNClassifier\.score"):
+            search.fit(X, Y, sample_weight=WEIGHTS)
+        model.set_score_request(sample_weight=False)
         assert search.fit(X, Y, sample_weight=WEIGHTS).best_estimator_.metric_ == metric
         with pytest.raises(UnsetMetadataPassedError, match=r"requested for Weighted\.fit"):
             KNNClassifier(Weighted()).fit(X, Y, sample_weight=WEIGHTS)
         with pytest.raises(TypeError, match="not routed to any object"):
             KNNClassifier().fit(X, Y, sample_weight=WEIGHTS)
+
+
+def test_weights_are_routed_through_a_pipeline_whose_score_takes_none_or_its_own():
+    with config_context(enable_metadata_routing=True):
+        learner = Weighted().set_fit_request(sample_weight=True)
+        model = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            KNNClassifier(learner).set_score_request(sample_weight=True),
+        ).fit(X, Y, sample_weight=WEIGHTS)
+        wrong = model.predict(X) != Y
+        assert wrong.any()
+        assert model.score(X, Y) == np.mean(~wrong)
+        assert model.score(X, Y, sample_weight=np.where(wrong, 0.0, 1.0)) == 1.0
 
 
 @pytest.mark.parametrize(

@@ -184,3 +184,28 @@ def test_a_forged_weight_is_refused(adapter, tmp_path):
     adapter.save(tmp_path / "forged")
     with pytest.raises(samewise.exceptions.FileFormatError, match="do not make a memory"):
         samewise.load(tmp_path / "forged")
+
+
+def test_forged_parameters_are_refused(adapter, tmp_path):
+    adapter.guard = False
+    adapter.save(tmp_path / "forged")
+    with pytest.raises(samewise.exceptions.FileFormatError, match="'guard' parameter"):
+        samewise.load(tmp_path / "forged")
+
+
+def test_the_same_query_many_times_has_no_headroom(adapter, tmp_path):
+    said = "headroom needs queries that differ"
+    refused(lambda: adapter.headroom(np.zeros((24, D)), range(24)), said, adapter, tmp_path)
+
+
+def test_true_as_a_count_is_one(adapter):
+    slots = adapter.slots(ITEMS[0], k=3, explored=True)
+    assert slots.why == ("served", "live", "explored")
+
+
+def test_masked_vectors_are_refused(adapter, tmp_path):
+    masked = np.ma.masked_greater(ITEMS[0], 0.2)
+    said = "masked array"
+    refused(lambda: adapter.feedback(masked, [1, 2], [1, -1]), said, adapter, tmp_path)
+    refused(lambda: adapter.embed_query(masked), said, adapter, tmp_path)
+    refused(lambda: adapter.fit(np.ma.masked_greater(ITEMS, 0.2)), said)

@@ -20,6 +20,7 @@ from samewise import (
 )
 from samewise.catalog import LEARNERS
 from samewise.exceptions import InvalidInputError
+from samewise.files import container
 from samewise.kernels import cone
 
 X, y = np.arange(8.0).reshape(4, 2) ** 2, np.array([0, 0, 1, 1])
@@ -292,3 +293,98 @@ def test_steps_that_run_away_are_refused(psd, structure):
         with pytest.raises(InvalidInputError, match=r"SRBS diverges: .* regularization=1e\+70"):
             learner.fit(X, y)
     assert not hasattr(learner, "metric_")
+
+
+def test_a_matrix_that_fell_to_rounding_is_zero_for_the_next_portion():
+    # In one dimension all cosines are ±1: whether a pair moves A was decided by rounding.
+    rows = np.array([[0.12573022], [-0.13210486], [0.64042265], [0.10490012]])
+    signs = np.array([-1, 1, 1, 1, -1, -1, -1, -1])
+    pairs = Pairs(rows, [2, 2, 2, 3, 1, 3, 2, 0], [1, 3, 2, 0, 3, 2, 3, 0], signs)
+    learners = [samewise.GCosLA(margin=0.5, average="last") for _ in range(3)]
+    for learner, size in zip(learners, (8, 6, 1), strict=True):
+        for start in range(0, 8, size):
+            learner.partial_fit(pairs[start : start + size])
+    assert len({learner.n_updates_ for learner in learners}) == 1
+    assert {float(learner._online.mover.store.matrix[0, 0]) for learner in learners} == {0.0}
+
+
+def test_neighbors_held_out_under_a_map_that_takes_all_points_to_one():
+    # These differ from a line by the rounding of float32.
+    points = np.array(
+        [
+            [0.20082523, 0.12599045],
+            [0.47745717, 0.2995393],
+            [0.19202296, 0.12046824],
+            [-0.7572883, -0.47509515],
+            [0.5261187, 0.33006775],
+            [0.25939634, 0.16273585],
+            [-0.31203324, -0.19575833],
+        ],
+        dtype=np.float32,
+    )
+    labels = [0, 1, 1, 1, 0, 0, 1]
+    learner = samewise.MultiMetricLMNN(max_iter=20, random_state=0)
+    learner.fit(points, labels)
+    assert np.isfinite(learner.metric_.bind(points, labels).closeness(points)).all()
+
+
+@pytest.mark.parametrize("learner", [samewise.Relief, samewise.LMNN])
+@pytest.mark.filterwarnings("ignore")
+def test_more_neighbors_than_an_array_can_hold(learner):
+    many, all_ = (learner(n_neighbors=k).fit(X, y).metric_ for k in (2**63, len(X)))
+    assert many == all_
+
+
+def test_words_of_a_forged_file_are_words(tmp_path):
+    vectors = samewise.TextVectors(8, stop_words=["the", "a"])
+    vectors.fit(["cocoa beans"])
+    vectors.stop_words = ["the"]
+    vectors.save(tmp_path / "words")
+    state = vectors.state()
+    state.values["stop_words"] = ["the", 2]
+    container.write(tmp_path / "forged", "TextVectors", state.arrays, state.values, owner="x")
+    with pytest.raises(samewise.exceptions.FileFormatError, match="stop_words must be words"):
+        samewise.load(tmp_path / "forged")
+
+
+# Kinds of arrays
+
+LEARNS = [samewise.LDA, samewise.LMNN, samewise.PassiveAggressive, samewise.OASIS, KNNClassifier]
+
+
+@pytest.mark.parametrize("learner", LEARNS)
+def test_masked_values_are_not_learned_from(learner):
+    masked = np.ma.masked_greater(X, 40)
+    with pytest.raises(InvalidInputError, match="X is a masked array with 1 masked values"):
+        learner().fit(masked, y)
+
+
+@pytest.mark.parametrize("learner", LEARNS)
+@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[D]"])
+def test_dates_are_no_numbers(learner, kind):
+    with pytest.raises(InvalidInputError, match="X has dates or spans of time"):
+        learner().fit(X.astype(int).astype(kind), y)
+
+
+@pytest.mark.parametrize("learner", LEARNS)
+def test_dates_of_a_table_are_no_numbers(learner):
+    pandas = pytest.importorskip("pandas")
+    days = pandas.date_range("2020", periods=4)
+    for table in (
+        pandas.DataFrame({"t": days, "u": days}),
+        pandas.DataFrame({"t": days.tz_localize("UTC")}),
+        pandas.DataFrame({"t": days, "u": 1.0}),
+    ):
+        with pytest.raises(InvalidInputError, match="X has dates or spans of time"):
+            learner().fit(table, y)
+
+
+@pytest.mark.parametrize("learner", LEARNS)
+def test_labels_that_are_missing_or_several(learner):
+    days = np.array(["2020", "2021", "NaT", "2020"], dtype="datetime64[Y]")
+    with pytest.raises(InvalidInputError, match=r"must not be missing\. Got NaT for 1 of 4"):
+        learner().fit(X, days)
+    several = np.zeros(4, dtype=[("a", int), ("b", int)])
+    several["a"] = y
+    with pytest.raises(InvalidInputError, match=r"one value for each example\. Got .* fields a, b"):
+        learner().fit(X, several)

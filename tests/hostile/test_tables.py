@@ -19,6 +19,7 @@ from samewise.cli.tables import read_table
 from samewise.datasets import load
 from samewise.exceptions import FileFormatError, InvalidInputError, TooLargeError
 from samewise.files import npz_archive
+from samewise.model import row_marks
 
 
 @pytest.fixture(autouse=True)
@@ -395,3 +396,16 @@ def test_csr_parts_that_claim_what_they_have_not(folder, monkeypatch, parts, mes
     monkeypatch.setenv("SAMEWISE_DATA", str(folder))
     with pytest.raises(FileFormatError, match="holds no usable features"):
         load("t")
+
+
+def test_lines_with_a_field_twice():
+    lines = [f'{{"vector": [{i}, 1], "vector": [{i % 3}, 2], "class": {i % 2}}}' for i in range(9)]
+    with open("t.jsonl", "w") as file:
+        file.write("\n".join(lines))
+    assert "line 1: no JSON (a name occurs twice)" in refused("t.jsonl")
+
+
+def test_marks_of_values_beyond_single_precision_warn_of_nothing():
+    # 1e50 is infinite there.
+    marks = row_marks(np.array([[1e50, 1.0], [1e50, 2.0], [1.0, 1.0]]))
+    assert len(np.unique(marks)) == 3

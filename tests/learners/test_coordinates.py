@@ -191,8 +191,9 @@ def padded(E, width):
     [
         PassiveAggressive(average="survival"),
         POLA(average="uniform"),
+        LEGO(),
     ],
-    ids=["pa1", "pola"],
+    ids=["pa1", "pola", "lego"],
 )
 def test_stored_coordinates_are_worth_what_rows_are(learner):
     X, y = load_digits(return_X_y=True)

@@ -14,12 +14,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import samewise
 from samewise import KNNClassifier, Mahalanobis, Pairs, Triplets
+from samewise.engine import logdet_mover
 from samewise.exceptions import DegenerateInputError, InvalidInputError, SamewiseWarning
 from samewise.kernels import logdet_loop as logdet
 from samewise.learners.batch.itml import ITML
 from samewise.learners.online.lego import LEGO
 from samewise.supervision.purposes import sampled_pairs
 from tests.reference import peers as reference
+from tests.reference.pairs import Run
+from tests.reference.pairs import average as mean_of
 
 
 @parametrize_with_checks([ITML(), LEGO()])
@@ -289,7 +292,7 @@ def test_bad_input_is_refused(labeled):
 @pytest.mark.parametrize("eta", [1e-3, 0.1, 10.0])
 def test_lego_is_the_loop_round_by_round(pairs, eta):
     V, y = differences(pairs)
-    learner = LEGO(eta, bounds=(1.0, 6.0))
+    learner = LEGO(eta, bounds=(1.0, 6.0), average="last")
     updates, loss, mistakes = 0, 0.0, 0
     A = np.eye(5)
     for i, wanted in enumerate(reference.lego(V, y, eta, 1.0, 6.0, np.eye(5))):
@@ -307,8 +310,33 @@ def test_lego_is_the_loop_round_by_round(pairs, eta):
     assert learner.threshold_ == 3.5
     assert learner.bounds_ == (1.0, 6.0)
     assert 0 < updates < len(pairs)
-    whole = LEGO(eta, bounds=(1.0, 6.0)).fit(pairs)
+    whole = LEGO(eta, bounds=(1.0, 6.0), average="last").fit(pairs)
     np.testing.assert_allclose(whole.metric_.matrix, A, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "average", ["uniform", "survival", ("suffix", 5), ("cutoff", 2), ("decay", 30)]
+)
+def test_legos_average_is_that_of_all_its_hypotheses(pairs, average, monkeypatch):
+    run, A = Run(np.eye(5), 3.5), np.eye(5)
+    lived = 0
+    for wanted in reference.lego(*differences(pairs), 0.1, 1.0, 6.0, A):
+        lived += 1
+        if wanted is not A:
+            run.hypotheses.append((A, 3.5))
+            run.used.append(lived)
+            A, lived = wanted, 0
+    run.hypotheses.append((A, 3.5))
+    run.used.append(lived)
+    kind = (average,) if isinstance(average, str) else average
+    M, b = mean_of(run, *kind)
+    assert np.abs(M - A).max() > 0.01
+    for block in (256, 7):
+        monkeypatch.setattr(logdet_mover, "BLOCK", block)
+        for parts in ([pairs], [pairs[:50], pairs[50:51], pairs[51:]]):
+            learner = LEGO(0.1, bounds=(1.0, 6.0), average=average).partial_fit(iter(parts))
+            np.testing.assert_allclose(learner.metric_.matrix, M, rtol=1e-8, atol=1e-11)
+            assert learner.threshold_ == pytest.approx(b)
 
 
 @pytest.mark.parametrize("gamma", [0.1, 1.0, 1e9])
@@ -323,7 +351,7 @@ def test_a_step_of_lego_is_itmls_first_projection(pairs, gamma):
         q = p / (1 + gamma / (gamma + 1) * (p / t - 1))
         eta = (1 / q - 1 / p) / (q - t)
         one = Pairs(np.array([v, 0 * v]), [0], [1], [y])
-        lego = LEGO(eta, bounds=(1.0, 6.0)).fit(one)
+        lego = LEGO(eta, bounds=(1.0, 6.0), average="last").fit(one)
         itml, _, _ = next(reference.itml(v[None], np.array([y]), gamma, 1.0, 6.0, np.eye(5), 1))
         np.testing.assert_allclose(lego.metric_.matrix, itml, rtol=1e-6, atol=1e-9)
 
@@ -333,7 +361,8 @@ def test_lego_takes_the_nearest_step(pairs, seed):
     rng = np.random.default_rng(seed)
     v = rng.normal(size=5)
     t = 0.3 * (v @ v)
-    learner = LEGO(2.0, bounds=(t, 10 * t)).fit(Pairs(np.array([v, 0 * v]), [0], [1], [1]))
+    one = Pairs(np.array([v, 0 * v]), [0], [1], [1])
+    learner = LEGO(2.0, bounds=(t, 10 * t), average="last").fit(one)
 
     def cost(A):
         return reference.logdet(A, np.eye(5)) + (v @ A @ v - t) ** 2
@@ -358,7 +387,7 @@ def test_lego_is_saved_and_goes_on(pairs, tmp_path):
 
 def test_lego_in_portions_sparse_weighted_and_single(sparse_pairs):
     dense, sparse = sparse_pairs
-    given = {"eta": 0.1, "bounds": (0.5, 4.0)}
+    given = {"eta": 0.1, "bounds": (0.5, 4.0), "average": "last"}
     whole = LEGO(**given).fit(dense)
     for parts in ([sparse], [dense[:7], sparse[7:150], dense[150:]]):
         learner = LEGO(**given).partial_fit(iter(parts))
@@ -367,8 +396,8 @@ def test_lego_in_portions_sparse_weighted_and_single(sparse_pairs):
     some = Pairs(dense.X, dense.left, dense.right, dense.y, weights)
     kept = dense[weights > 0]
     np.testing.assert_allclose(
-        LEGO(0.1, bounds=(0.5, 4.0)).fit(some).metric_.matrix,
-        LEGO(0.3, bounds=(0.5, 4.0)).fit(kept).metric_.matrix,
+        LEGO(0.1, bounds=(0.5, 4.0), average="last").fit(some).metric_.matrix,
+        LEGO(0.3, bounds=(0.5, 4.0), average="last").fit(kept).metric_.matrix,
         rtol=1e-9,
     )
     single = LEGO(**given).fit(Pairs(dense.X.astype(np.float32), dense.left, dense.right, dense.y))
@@ -380,9 +409,10 @@ def test_lego_in_portions_sparse_weighted_and_single(sparse_pairs):
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_lego_stays_a_metric_at_any_scale(pairs, eta, scale):
     rows = Pairs(scale * pairs.X, pairs.left, pairs.right, pairs.y)
-    A = LEGO(eta / scale**4).fit(rows).metric_.matrix
-    assert np.isfinite(A).all()
-    assert np.linalg.eigvalsh(A)[0] > 0
+    for average in ("last", "uniform"):
+        A = LEGO(eta / scale**4, average=average).fit(rows).metric_.matrix
+        assert np.isfinite(A).all()
+        assert np.linalg.eigvalsh(A)[0] > 0
 
 
 @pytest.mark.parametrize(

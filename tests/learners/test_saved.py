@@ -141,7 +141,9 @@ def cases():
     for stream in ("float32", "sparse, no zero rows", "wide"):
         add(GCosLA(0.3, 0.1, average=("suffix", 4), random_state=2), stream)
         add(GCosLA(0.1, None, update="thesis"), stream)
-    for stream in ("dense", "float32", "sparse", "wide"):
+    for average in AVERAGES:
+        add(LEGO(0.1, average=average), "dense")
+    for stream in ("float32", "sparse", "wide"):
         add(LEGO(0.1), stream)
 
     for psd, average in itertools.product([None, "end", 6], AVERAGES):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.adapt import feedback_events as fe
+from samewise.adapt.event_memory import HEAVIEST
 from samewise.adapt.item_units import single
 from samewise.exceptions import InvalidInputError
 from samewise.kernels.adapter_event import (
@@ -209,3 +211,28 @@ def _thumb(
     grades[0] = 1 if event.up else -1
     named = None if ids is None or other_ids is None else [*ids, *other_ids]
     return np.concatenate([vectors, others]), named, grades
+
+
+def names_of(given: Any, what: str) -> set[Any]:
+    """Whom, or what, to forget."""
+    if not isinstance(given, Collection) or isinstance(given, str | bytes):
+        raise InvalidInputError(f"{what} must be a list or set of names. Got {given!r:.60}.")
+    names = list(given)
+    for name in names:
+        check_names(0, name)
+    return set(names)
+
+
+def check_names(weight: Any, *names: Any) -> None:
+    """Refuse what is no weight of an event, or no name of a user or an event."""
+    kind = type(weight)
+    if (
+        not (kind is float or kind is int or isinstance(weight, Real))
+        or not 0 <= weight <= HEAVIEST
+    ):
+        raise InvalidInputError(f"weight must be a number from 0 to 1e6. Got {weight!r}.")
+    for name in names:
+        if name is not None and type(name) not in (str, int):
+            raise InvalidInputError(
+                f"Users and events are named by strings or integers. Got {name!r}."
+            )

@@ -99,7 +99,13 @@ def measured_headroom(
     base = Q if W is None else Q @ W
     told = _Pairs(base, (Q - units.mu) @ units.L, rows, pool, pool[rows] - units.mu)
     # A query that comes twice is in one part, or it would be learned from where it is judged.
-    part = _numbered(Q) % FOLDS
+    numbers = _numbered(Q)
+    if numbers.max() < FOLDS:
+        raise InvalidInputError(
+            f"headroom needs queries that differ, more than {FOLDS}. Got {numbers.max() + 1} "
+            f"different ones among {len(Q)}."
+        )
+    part = numbers % FOLDS
     before, after = [], []
     for fold in range(FOLDS):
         judged = _some(np.flatnonzero(part == fold), JUDGED_ON)

@@ -14,8 +14,13 @@ from samewise._rollback import alone, unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.adapt.adapter_course import AdapterCourse
 from samewise.adapt.event_log import EventLog, Heard
-from samewise.adapt.event_memory import HEAVIEST
-from samewise.adapt.event_reading import ItemStore, Reading, read_event
+from samewise.adapt.event_reading import (
+    ItemStore,
+    Reading,
+    check_names,
+    names_of,
+    read_event,
+)
 from samewise.adapt.feedback_events import Event, Judged, Thumb
 from samewise.adapt.item_units import ItemUnits, checked_items
 from samewise.adapt.serving_adapter import ServingAdapter, start_matrix
@@ -155,9 +160,7 @@ class LiveAdapter(ServingAdapter):
         LiveAdapter
             This adapter.
         """
-        allowed = {each.name: each.metadata["allowed"] for each in fields(self) if each.metadata}
-        parameters = {name: getattr(self, name) for name in allowed}
-        validate_parameter_constraints(allowed, parameters, caller_name="LiveAdapter")
+        self._check_parameters()
         rows = checked_items(items)
         if len(rows) < 2:
             raise InvalidInputError(f"fit needs at least two items. Got {len(rows)}.")
@@ -170,6 +173,11 @@ class LiveAdapter(ServingAdapter):
             self._begin(ItemUnits.of(rows, random))
             self.log_ = EventLog(self.log)
         return self
+
+    def _check_parameters(self) -> None:
+        allowed = {each.name: each.metadata["allowed"] for each in fields(self) if each.metadata}
+        parameters = {name: getattr(self, name) for name in allowed}
+        validate_parameter_constraints(allowed, parameters, caller_name="LiveAdapter")
 
     def _begin(self, units: ItemUnits) -> None:
         rest = (self.margin, self.memory, self.half_life)
@@ -287,7 +295,7 @@ class LiveAdapter(ServingAdapter):
 
     def _read(self, said: Event, weight: Any, user: Any, event: Any) -> tuple[Heard, Array] | None:
         """An event and the vectors of its items, all checked; None if it was seen before."""
-        _check_names(weight, user, event)
+        check_names(weight, user, event)
         if event is not None and event in self.log_.seen:
             return None
         read = self._reading(said)
@@ -366,7 +374,7 @@ class LiveAdapter(ServingAdapter):
             old, units = self.log_, self._fitted.units
             if not old.whole:
                 raise InvalidInputError("Events can be forgotten only where log=True kept them.")
-            gone_users, gone_events = _names(users, "users"), _names(events, "events")
+            gone_users, gone_events = names_of(users, "users"), names_of(events, "events")
             kept = [e for e in old if e.user not in gone_users and e.event not in gone_events]
             self._begin(units)
             self.log_ = EventLog(True)
@@ -416,6 +424,7 @@ class LiveAdapter(ServingAdapter):
             initial = restored(saved.part("initial"), Bilinear, LowRankBilinear)
         random = restored_numbers(saved.part("random"))
         adapter = cls(**parameters, initial=initial, random_state=random)
+        adapter._check_parameters()
         adapter._random = random
         adapter._course = AdapterCourse.restore(saved.part("course"))
         d = adapter._course.units.n_features
@@ -427,27 +436,3 @@ class LiveAdapter(ServingAdapter):
         adapter._store = ItemStore(None, d)
         adapter.log_ = EventLog.restore(saved.part("log_"), d)
         return adapter
-
-
-def _names(given: Any, what: str) -> set[Any]:
-    """Whom, or what, to forget."""
-    if not isinstance(given, Collection) or isinstance(given, str | bytes):
-        raise InvalidInputError(f"{what} must be a list or set of names. Got {given!r:.60}.")
-    names = list(given)
-    for name in names:
-        _check_names(0, name)
-    return set(names)
-
-
-def _check_names(weight: Any, *names: Any) -> None:
-    kind = type(weight)
-    if (
-        not (kind is float or kind is int or isinstance(weight, Real))
-        or not 0 <= weight <= HEAVIEST
-    ):
-        raise InvalidInputError(f"weight must be a number from 0 to 1e6. Got {weight!r}.")
-    for name in names:
-        if name is not None and type(name) not in (str, int):
-            raise InvalidInputError(
-                f"Users and events are named by strings or integers. Got {name!r}."
-            )

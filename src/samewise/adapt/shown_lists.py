@@ -52,6 +52,7 @@ def fill_slots(
     """The best k − explored − 1 served, the best of the live form beyond these, and some others."""
     _check_count("k", k, 2, len(served))
     _check_count("explored", explored, 0, k - 2)
+    k, explored = int(k), int(explored)
     head = served[: k - explored - 1]
     candidate = live[~np.isin(live, head)][:1]
     rest = served[~np.isin(served, [*head, *candidate])]

@@ -24,6 +24,7 @@ from samewise import datasets
 from samewise._typing import Matrix
 from samewise.cli.options import Columns, listed
 from samewise.exceptions import InvalidInputError
+from samewise.files.container import unique_names
 from samewise.files.npz_archive import CSR_PARTS, csr_rows, read_npz
 
 _READ = (".csv", ".tsv", ".parquet", ".npz", ".jsonl", ".ndjson")
@@ -342,7 +343,7 @@ def _from_lines(text: str, wanted: _Wanted) -> Table:
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
+            entry = json.loads(line, object_pairs_hook=unique_names)
         except (ValueError, RecursionError) as error:
             raise InvalidInputError(
                 f"{wanted.source}, line {number}: no JSON ({error})."

@@ -190,9 +190,9 @@ class KNNClassifier(MetricClassifier):
         Returns
         -------
         MetadataRouter
-            With the requests of the learner, if there is one.
+            With the requests of the learner, if there is one, and its own for `score`.
         """
-        router = MetadataRouter(owner=self)
+        router = MetadataRouter(owner=self).add_self_request(self)
         if hasattr(self.metric, "fit"):
             router.add(
                 metric=self.metric, method_mapping=MethodMapping().add(caller="fit", callee="fit")

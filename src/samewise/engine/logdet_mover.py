@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from samewise.engine.averaging import RankOnes
 from samewise.engine.directions import Directions
 from samewise.engine.mover import Trace
 from samewise.engine.stores import Symmetric
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
 from samewise.kernels import logdet_loop as logdet
+
+BLOCK = 256
+"""Pairs between two looks at the average: what moved A is kept until then."""
 
 
 @dataclass
@@ -36,17 +40,22 @@ class LogDetMover(Storable):
     least_b: float = -math.inf
 
     def advance(self, directions: Directions, start: int, keep: bool) -> Trace:
-        """Move by all the directions from `start` on."""
-        block = directions.rows(start)
-        trace = Trace.empty(len(block))
+        """Move by the next block of the directions, from `start` on; by all where none is kept."""
+        block = directions.rows(start, start + BLOCK) if keep else directions.rows(start)
+        trace, c = Trace.empty(len(block)), np.zeros(len(block))
         A, V = self.store.matrix, block.dense(self.store.dtype).right
+        W = np.empty((len(block) if keep else 1, V.shape[1]))
         rate = block.weight / (1.0 / self.eta)
-        moved: Any = (A, V, block.offset, self.b, block.target, rate, trace.tau, trace.violation)
-        logdet.online(*moved)
+        given: Any = (A, V, block.offset, self.b, block.target, rate)
+        given += trace.tau, trace.violation, W, c
+        logdet.online(*given)
         if not np.isfinite(A.sum()):
             raise FloatingPointError("A is not finite.")
         self.store.matrix = A
-        trace.b = self.b
+        trace.b = trace.threshold[:] = self.b
+        if keep:
+            rows = trace.updates
+            trace.terms = [RankOnes(W[rows], W[rows], c[rows], np.arange(len(rows)))]
         return trace
 
     def state(self) -> State:

@@ -132,7 +132,7 @@ def parse(text: bytes) -> Any:
             text.decode(),
             parse_constant=_no_constant,
             parse_float=_finite,
-            object_pairs_hook=_unique,
+            object_pairs_hook=unique_names,
         )
     except RecursionError as error:
         raise ValueError(str(error)) from error
@@ -275,7 +275,8 @@ def _finite(text: str) -> float:
     return value
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these names and values: JSON leaves open which of two with one name counts."""
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a name occurs twice")
     return dict(pairs)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from samewise.exceptions import FileFormatError
+from samewise.files.container import unique_names
 
 _Made = TypeVar("_Made")
 
@@ -138,7 +139,7 @@ def json_object(line: bytes, where: str) -> dict[str, Any]:
     """The JSON object of a line."""
     check_length(line, where)
     try:
-        entry = json.loads(line)
+        entry = json.loads(line, object_pairs_hook=unique_names)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{where} is not JSON ({error}).") from error
     if not isinstance(entry, dict):

@@ -266,6 +266,9 @@ class TextVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Storable, B
     def restore(cls, saved: Saved) -> Self:
         """The vectors of a saved state."""
         vectors = cls(**{name: saved.value(name) for name in cls._get_param_names()})
+        words = vectors.stop_words
+        right = not isinstance(words, list) or all(isinstance(word, str) for word in words)
+        saved.check(right, "stop_words must be words")
         vectors._begin()
         vectors.n_documents_ = saved.count("n_documents")
         vectors._weighed = saved.count("weighed", most=vectors.n_documents_)

@@ -13,6 +13,7 @@ from typing import Any
 from xml.parsers import expat
 
 from samewise.exceptions import FileFormatError
+from samewise.files.container import unique_names
 from samewise.files.json_lines import check_text, objects
 
 _FIELDS = {
@@ -211,7 +212,7 @@ def _topic(fields: dict[str, list[list[str]]]) -> Topic:
 
 def _from_json(path: Path, data: bytes) -> Iterator[tuple[str, Topic]]:
     try:
-        content = json.loads(data.decode("utf-8-sig"))
+        content = json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique_names)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path} is not JSON ({error}).") from error
     if isinstance(content, dict):

@@ -103,6 +103,8 @@ def online(
     rate: Vector,
     beta: Vector,
     violation: Vector,
+    W: Vector,
+    c: Vector,
 ) -> None:
     """LEGO's steps: nearest to A, with η/2 times the squared distance to the target.
 
@@ -119,9 +121,13 @@ def online(
     b : float
     beta, violation : arrays of shape (n,)
         Written: β, 0 where the target is met, and y (p − t).
+    W : array of shape (n, d) or (1, d)
+        Written: what moved A, Av before the step; in one row, that of the last pair.
+    c : array of shape (n,)
+        Written: step i was A += c_i w_i w_iᵀ.
     """
-    w = np.empty(V.shape[1])
     for i in range(V.shape[0]):
+        w = W[i if i < W.shape[0] else 0]
         p = _product(A, V[i], w)
         t = b - y[i] * margin[i]
         violation[i] = y[i] * (p - t)
@@ -134,4 +140,5 @@ def online(
         q = 2.0 * p / (root - a) if a < 0.0 else (a + root) / (2.0 * eta * p)
         # (1/q − 1/p) = β, which is exact also where η is large and q − t is rounding.
         beta[i] = 1.0 / q - 1.0 / p
-        _add(A, w, -beta[i] / (1.0 + beta[i] * p))
+        c[i] = -beta[i] / (1.0 + beta[i] * p)
+        _add(A, w, c[i])

@@ -18,8 +18,9 @@ from samewise.exceptions import InvalidInputError
 def sound_rows(X: Any, name: str = "X") -> Any:
     """X, if it is sparse, as CSR with checked indices, sorted and unique; anything else as it is.
 
-    The values are shared with X where possible. The indices are a copy, so that what is done to X
-    later does not reach those that were checked.
+    Refused are arrays with masked values, and dates, which would be taken for numbers. The values
+    are shared with X where possible. The indices are a copy, so that what is done to X later does
+    not reach those that were checked.
 
     Examples
     --------
@@ -31,6 +32,12 @@ def sound_rows(X: Any, name: str = "X") -> Any:
     samewise.exceptions.InvalidInputError: X is a sparse matrix whose arrays do not fit ...
     """
     if not sparse.issparse(X) or X.ndim != 2:
+        refuse_masked(X, name)
+        if any(map(_is_of_time, _types(X))):
+            raise InvalidInputError(
+                f"{name} has dates or spans of time, but rows are numbers. Give differences to a "
+                "date as numbers, in a unit of your choice."
+            )
         return X
     try:
         X = _checked(X)
@@ -47,6 +54,30 @@ def sound_rows(X: Any, name: str = "X") -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse an array with masked values: what lies below the mask would be taken for values."""
+    if np.ma.is_masked(values):
+        raise InvalidInputError(
+            f"{name} is a masked array with {np.ma.count_masked(values)} masked values. Fill them, "
+            "or leave their rows out."
+        )
+
+
+def _is_of_time(kind: Any) -> bool:
+    """Whether a type of NumPy, pandas or polars is one of dates or spans of time."""
+    if hasattr(kind, "kind"):
+        return kind.kind in "mM"
+    return str(kind).lower().startswith(("date", "time", "duration"))
+
+
+def _types(X: Any) -> list[Any]:
+    """The types of an array, or of the columns of a table."""
+    kinds = getattr(X, "dtypes", None)
+    if kinds is None:
+        return [X.dtype] if hasattr(X, "dtype") else []
+    return list(kinds) if np.ndim(kinds) else [kinds]
 
 
 def _checked(X: Any) -> Any:

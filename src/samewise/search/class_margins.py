@@ -71,7 +71,7 @@ def margins(
     def blocks(asked: Any, order: Any) -> Any:
         return under.blocks(X[asked], X[order], block_bytes=BLOCK_BYTES)
 
-    hits, misses = hits_and_misses(blocks, labels, int(n_neighbors))
+    hits, misses = hits_and_misses(blocks, labels, min(int(n_neighbors), len(labels)))
     total, counted = np.zeros(len(labels)), np.zeros(len(labels), dtype=np.intp)
     for hit, miss in zip(hits.T, misses.T, strict=True):
         both = np.flatnonzero((hit >= 0) & (miss >= 0))

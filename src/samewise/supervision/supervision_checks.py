@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from samewise._typing import Indices, Matrix, Signs
 from samewise.exceptions import InvalidInputError
-from samewise.kernels.sparse_structure import sound_rows
+from samewise.kernels.sparse_structure import refuse_masked, sound_rows
 
 LARGEST = {np.dtype(np.float64): 1e70, np.dtype(np.float32): 1e15}
 """Beyond this a step would need ‖v‖⁴ or a product that the type cannot hold."""
@@ -74,7 +74,16 @@ def labeled_rows(
 
 
 def check_one_kind(y: NDArray[Any]) -> None:
-    """Refuse labels that cannot be put in order, as text and numbers cannot."""
+    """Refuse labels that cannot be put in order, as text and numbers cannot, or are missing."""
+    if y.dtype.kind in "mM" and np.isnat(y).any():
+        raise InvalidInputError(
+            f"Labels must not be missing. Got NaT for {np.isnat(y).sum()} of {len(y)} examples."
+        )
+    if y.dtype.names:
+        raise InvalidInputError(
+            f"Labels must be one value for each example. Got an array with the fields "
+            f"{', '.join(y.dtype.names)}; give one of them."
+        )
     if y.dtype != object:
         return
     try:
@@ -168,6 +177,7 @@ def checked_weights(
 
 def parameter_array(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
     """A parameter as an array: what scikit-learn calls array-like may be ragged, or no numbers."""
+    refuse_masked(values, name)
     try:
         return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:

@@ -189,7 +189,7 @@ class Relief(ConditionalMap, MapLearner):
         hits, misses = hits_and_misses(
             lambda asked, order: _blocks(_halved(U, discrete), asked, order),
             labels,
-            self.n_neighbors,
+            min(self.n_neighbors, len(labels)),
             queries=rows,
             each_class=self.misses == "each",
         )

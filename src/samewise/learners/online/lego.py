@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
+from samewise.engine.averaging import Spec
 from samewise.engine.directions import Directions
 from samewise.engine.logdet_mover import LogDetMover
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved
 from samewise.forms import Mahalanobis
 from samewise.kernels.pairwise import row_dots
 from samewise.learners.attributes import Attribute, TwoNumbers
@@ -49,6 +51,11 @@ class LEGO(PairDistance, PairLearner):
         the dissimilar ones, if they are so ordered; otherwise the 5th and the 95th percentile of
         vᵀAv between the rows that occur in the first portion of pairs (a thousand different ones,
         if there are more).
+    average : {"uniform", "last", "survival"} or tuple, default="uniform"
+        Which hypothesis is used: the last one; the mean of all; the mean weighted by the rounds
+        each survived; ("suffix", q), the mean of the last q; ("cutoff", k), the mean of those that
+        survived more than k rounds, weighted by the rounds beyond k; ("decay", h), an average that
+        forgets, the mean weighted by rounds where one of h rounds ago counts half.
     init : "identity", array of shape (d, d) or Mahalanobis, default="identity"
         Where to start. A is the identity, a given positive definite matrix, or that of a given
         form.
@@ -138,6 +145,7 @@ class LEGO(PairDistance, PairLearner):
     eta: float = 0.001
     _: KW_ONLY
     bounds: tuple[float, float] | None = None
+    average: Spec = "uniform"
     init: Any = "identity"
     n_passes: int = 1
     shuffle: bool = False
@@ -146,6 +154,12 @@ class LEGO(PairDistance, PairLearner):
     n_pairs: int | None = None
     verbose: bool = False
     random_state: Any = None
+
+    @classmethod
+    def _former_parameters(cls, saved: Saved) -> dict[str, Any]:
+        """There was no average."""
+        former = super()._former_parameters(saved)
+        return former if saved.has("average") else {**former, "average": "last"}
 
     def _mover(self, examples: Pairs) -> LogDetMover:
         A = definite(self.init, examples.X.shape[1], "init")

@@ -354,7 +354,7 @@ class _TargetSearch:
         Z = self.X if under is None else self.X @ under.T.astype(self.X.dtype)
 
         def find(k: int) -> NDArray[np.int32]:
-            return nearest_targets(Z, self.classes, k, self.team, anchors)
+            return nearest_targets(Z, self.classes, min(k, len(Z)), self.team, anchors)
 
         if weight is None:
             return find(self.n_neighbors), None

@@ -75,9 +75,13 @@ class MultiNeighborErrors(NeighborErrors):
             return members, members, np.empty(0)
         turn = np.linalg.eigh(L @ self._covariance @ L.T)[1][:, ::-1]
         A = (turn.T @ L).T.astype(self.X.dtype)
-        Z = np.concatenate([(self.X[members] - self._center) @ A, (self.Xv - self._center) @ A])
-        # Room for the rounding of float32: a limit is that of a point which must be found.
-        slack = 1e-3 * limit + 1e-6 * np.einsum("ij,ij->i", Z, Z).max() + 1e-30
+        V = np.concatenate([self.X[members], self.Xv]) - self._center
+        Z = V @ A
+        # Room for the rounding of float32: a limit is that of a point which must be found. What
+        # products lose counts where a map takes nearly all points to one.
+        lost = np.finfo(V.dtype).eps ** 2 * V.shape[1] * np.sum(A**2, dtype=np.float64)
+        lost *= np.einsum("ij,ij->i", V, V).max()
+        slack = 1e-3 * limit + 1e-6 * np.einsum("ij,ij->i", Z, Z).max() + 1e3 * lost + 1e-30
         # A point that lies far outside must not overflow float32.
         unit = max(1.0, float(np.abs(Z).max()) / FARTHEST)
         reach = np.concatenate([np.full(m, -np.inf), (limit + slack) / unit**2]).astype(np.float32)

@@ -307,7 +307,7 @@ class MultiMetricLMNN(Batch):
         validation: HeldOut | None,
         team: Workers,
     ) -> Maps:
-        targets = nearest_targets(X, classes, self.n_neighbors, team)
+        targets = nearest_targets(X, classes, min(self.n_neighbors, len(X)), team)
         dtype = np.float64 if X.size <= SMALL else np.float32
         problem = LMNNProblem(X, classes, targets, self.push_weight, LINEAR, dtype, team)
         L = self._started(problem, components, log)
