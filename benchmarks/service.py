@@ -23,12 +23,17 @@ from samewise.serve.item_search import ItemSnapshot, ProductBatches, best_rows
 from samewise.serve.vector_segments import VectorSegments
 
 N_ITEMS, N_FEATURES = 20_000, 384
-SECONDS = 4.0
+SECONDS = 2.0
 ROUNDS = 10
-"""Queries of each thread, one after the other."""
+"""How often what is compared takes turns."""
 
 
-def run_http() -> list[dict[str, object]]:
+def run_workers() -> list[dict[str, object]]:
+    """As `run_http`, with two processes that answer searches."""
+    return run_http("--workers", "2")
+
+
+def run_http(*options: str) -> list[dict[str, object]]:
     """A process of its own, asked by this one: feedback, and searches while it learns and idles."""
     X = unit_rows(N_ITEMS, N_FEATURES)
     with tempfile.TemporaryDirectory() as folder, socket.socket() as found:
@@ -37,7 +42,7 @@ def run_http() -> list[dict[str, object]]:
         found.close()
         code = "from samewise.cli import main; main()"
         process = subprocess.Popen(
-            [sys.executable, "-c", code, "serve", folder, "--port", str(port)],
+            [sys.executable, "-c", code, "serve", folder, "--port", str(port), *options],
             stdout=subprocess.DEVNULL,
         )
         try:
@@ -61,28 +66,37 @@ def _measured(client: Client, X: np.ndarray) -> list[dict[str, object]]:
     event |= {"liked": ids[:3], "disliked": ids[3:]}
     search = lambda: client.search(X[random.randint(N_ITEMS)], k=10)  # noqa: E731
     rows: list[dict[str, object]] = []
-    idle = _latencies(search)
-    rows.append({"what": "search, idle", "a second": _rate(idle), "p99 ms": _p99(idle)})
     for n, wanted in ((1, 500), (50, 5000)):
         spent = _latencies(lambda n=n: client.feedback([event] * n))
         row = {"what": f"feedback, {n} a request", "a second": n * _rate(spent)}
         rows.append({**row, "p99 ms": _p99(spent), "wanted": f">= {wanted} a second"})
-    ends = threading.Event()
-    with Client(client.url, "c") as other:
-        teacher = threading.Thread(target=_teach, args=(other, event, ends))
-        teacher.start()
-        busy = _latencies(search)
-        ends.set()
-        teacher.join()
-    ratio = round(_p99(busy) / _p99(idle), 2)
-    row = {"what": "search, learning", "a second": _rate(busy), "p99 ms": _p99(busy)}
+    seq = client.describe()["committed"]
+    while client.describe()["seq"] < seq:
+        time.sleep(0.1)
+    idle, busy, counts = [], [], []
+    for _ in range(ROUNDS):
+        idle += _latencies(search)
+        ends = threading.Event()
+        with Client(client.url, "c") as other:
+            teacher = threading.Thread(target=_teach, args=(other, event, ends, counts))
+            teacher.start()
+            busy += _latencies(search)
+            ends.set()
+            teacher.join()
+    rows.append({"what": "search, idle", "a second": _rate(idle), "p99 ms": _p99(idle)})
+    ratio, taught = round(_p99(busy) / _p99(idle), 2), round(sum(counts) / ROUNDS / SECONDS)
+    row = {"what": f"search, learning {taught}/s", "a second": _rate(busy), "p99 ms": _p99(busy)}
     rows.append({**row, "ratio": ratio, "wanted": "p99 <= 1.5 of idle"})
     return rows
 
 
-def _teach(client: Client, event: dict[str, object], ends: threading.Event) -> None:
-    while not ends.is_set():
+def _teach(
+    client: Client, event: dict[str, object], ends: threading.Event, counts: list[int]
+) -> None:
+    """About a thousand events a second."""
+    while not ends.wait(0.02):
         client.feedback([event] * 20)
+        counts.append(20)
 
 
 def _latencies(work: Callable[[], object]) -> list[float]:

@@ -63,6 +63,7 @@ def serve(
     from samewise.serve.reader_process import serve_with_readers
     from samewise.serve.service import Service
     from samewise.serve.text_function import text_function
+    from samewise.serve.warming import compile_loops
 
     tokens = Tokens(token or (), read_only)
     if not tokens and not is_loopback(host):
@@ -72,6 +73,7 @@ def serve(
     if workers and os.name != "posix":
         raise InvalidInputError("--workers needs a POSIX system; leave it out here.")
     encode = None if encoder is None else text_function(encoder)
+    compile_loops()
     service = Service(folder, encode, snapshot_every)
     say(f"samewise serves {folder} at http://{host}:{port}")
     sys.stdout.flush()

@@ -177,6 +177,7 @@ def main() -> None:
     from samewise.serve.reader_app import FollowedService, ReaderApp
     from samewise.serve.reader_mail import ReaderMail
     from samewise.serve.text_function import text_function
+    from samewise.serve.warming import compile_loops
 
     task = ReaderTask(**json.loads(sys.stdin.readline()))
     to_writer: dict[str, Any] = {"base_url": "http://writer", "trust_env": False}
@@ -192,6 +193,7 @@ def main() -> None:
     mail = ReaderMail(letters, task.mail)
     encode = None if task.encoder is None else text_function(task.encoder)
     service = FollowedService(Path(task.folder), mail.keep, encode)
+    compile_loops()
     service.open_all()
     app = ReaderApp(service, Tokens(task.tokens, task.read_only), passed, mail.observe)
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
