@@ -23,8 +23,8 @@ from samewise.serve.item_search import ItemSnapshot, ProductBatches, best_rows
 from samewise.serve.vector_segments import VectorSegments
 
 N_ITEMS, N_FEATURES = 20_000, 384
-SECONDS = 2.0
-ROUNDS = 10
+SECONDS = 1.5
+ROUNDS = 6
 """How often what is compared takes turns."""
 
 
