@@ -1,4 +1,8 @@
-"""Queries under several forms at once, and what one judged list says about these forms."""
+"""Queries under several forms at once, and what one judged list says about these forms.
+
+What takes longer than to take the GIL again gives it up: searches are answered meanwhile. Who
+learns and who reads are kept apart by `alone`.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +113,7 @@ def near_cells(z: Array, units: Units) -> Numbers:
     return nearest_pivots(units[3], units[4], z, PROBES)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def embed_rows(
     Q: Array,
     F: Array,
@@ -136,7 +140,7 @@ def embed_rows(
             recall(Q[i], z, near_cells(z, units), memory, view, kernel, out[i : i + 1])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def hear_list(
     queries: tuple[Array, Array],
     shown: Array,
@@ -279,7 +283,7 @@ def _remember(
     return put(cells, slot, cell)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fill_cells(memory: Memory, of_slot: Numbers, units: Units) -> None:
     """Put the events of the first slots into cells, and write their sketches."""
     cells, (vectors, numbers, _), sketches = memory

@@ -16,8 +16,8 @@ from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.serve.database import Database
 from samewise.serve.event_store import EventStore, SQLiteEvents
-from samewise.serve.group_commit import GroupCommit
-from samewise.serve.impressions import Impressions
+from samewise.serve.group_commit import BusyError, GroupCommit
+from samewise.serve.impressions import Impression, Impressions
 from samewise.serve.item_search import ItemSnapshot
 from samewise.serve.item_table import ItemTable
 from samewise.serve.model_files import ModelFiles
@@ -39,6 +39,8 @@ class Settings:
         The field of a payload that is encoded.
     guard, margin, memory, half_life
         Parameters of the `LiveAdapter`.
+    index_from : int or None
+        From how many items on they are searched by a graph; None for never.
     """
 
     encoder: str = "given"
@@ -47,6 +49,7 @@ class Settings:
     margin: float = 0.3
     memory: int = 20_000
     half_life: float | None = None
+    index_from: int | None = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +155,15 @@ class CollectionStores:
     def vectors(self, rows: Any) -> Array:
         """The vectors of rows."""
         return self.snapshot.maps.rows(rows)
+
+    def keep(self, impression: Impression) -> None:
+        """Keep it in memory at once; the next commit writes it, and nobody waits for that."""
+        self.impressions.remember(impression)
+        try:
+            self.commits.submit(lambda: self.impressions.write(impression))
+        except BusyError:
+            # It stays in memory; a search is answered also where nothing can be written.
+            pass
 
     def close(self) -> None:
         """Commit what is waiting, and close the files."""

@@ -88,8 +88,9 @@ class ModelFiles:
                 continue
             try:
                 return seq, made(container.read(path), LiveAdapter)
-            except FileFormatError:
-                # An older one and more replay lead to the same model.
+            except (FileFormatError, FileNotFoundError):
+                # Damaged, or removed since by the process that writes: an older one and more
+                # replay lead to the same model.
                 continue
         return 0, None
 

@@ -12,11 +12,12 @@ from typing import Any
 from samewise.exceptions import InvalidInputError
 from samewise.files.locking import lock
 from samewise.files.writing import sync_folder
-from samewise.serve.collection import Collection, Encode
+from samewise.serve.collection import Collection
 from samewise.serve.collection_stores import Settings, events_of, is_collection
 from samewise.serve.database import Database
 from samewise.serve.feedback_resolving import NotFoundError
 from samewise.serve.learning import SNAPSHOT_EVERY
+from samewise.serve.searched_collection import Encode
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _DELETED = ".deleted-"

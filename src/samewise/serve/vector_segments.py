@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -194,14 +194,7 @@ class VectorSegments:
 
     def maps(self) -> Maps:
         """The committed rows as they are now, for readers."""
-        parts = []
-        for segment, end in sorted(self._ends.items()):
-            first = segment * self.per_segment
-            shape = (end - first, self.width)
-            mapped: Any = np.memmap(self.path(segment), dtype="<f4", mode="r", shape=shape)
-            # A plain array over the map: slices of a memmap cost more.
-            parts.append((first, np.asarray(mapped).view(np.ndarray)))
-        return Maps(tuple(parts), self.n_rows, self.width)
+        return map_rows(self.folder, self.width, self.per_segment, self._ends, self.n_rows)
 
     def damaged(self, blocks: Iterable[Block]) -> list[int]:
         """The first rows of blocks whose checksum does not match."""
@@ -237,3 +230,17 @@ class Maps:
         if not filled.all():
             raise InvalidInputError(f"There is no vector {int(wanted[~filled][0])}.")
         return found
+
+
+def map_rows(
+    folder: Path, width: int, per_segment: int, ends: Mapping[int, int], n_rows: int
+) -> Maps:
+    """Rows of files: of each segment those before a number."""
+    parts = []
+    for segment, end in sorted(ends.items()):
+        first = segment * per_segment
+        shape = (end - first, width)
+        mapped: Any = np.memmap(folder / segment_name(segment), dtype="<f4", mode="r", shape=shape)
+        # A plain array over the map: slices of a memmap cost more.
+        parts.append((first, np.asarray(mapped).view(np.ndarray)))
+    return Maps(tuple(parts), n_rows, width)
