@@ -129,6 +129,11 @@ def _name_bodies(app: FastAPI) -> None:
             schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
             schemas.update(schema.pop("$defs", {}))
             schemas[model.__name__] = schema
+        # Routes that name no refusals of their own may refuse as the others do.
+        refusals = {str(s): about for s, about in answers("", 404, 409).items() if s != 200}
+        for methods in text["paths"].values():
+            for operation in methods.values():
+                operation["responses"] = refusals | operation["responses"]
         return text
 
     app.openapi = openapi  # type: ignore[method-assign]
