@@ -70,7 +70,10 @@ def main(chosen: list[str]) -> None:
         ],
         "service": [
             ("The service over HTTP on loopback, 20 000 items of 384", service.run_http),
+            ("The same with two processes that answer searches", service.run_workers),
             ("Exact search of the service, CPU time", service.run_search),
+            ("Search by a graph, CPU time", service.run_graph),
+            ("A million items", service.run_large),
         ],
         "growth": [("A million events into the service", service_growth.run)],
         "adapt": [("The live adapter, µs of CPU time: an event of ten items, a query", adapt.run)],

@@ -2,6 +2,8 @@
 
 Times are of the processor, the best of means over 25 calls: other work on the machine makes calls
 slower, never faster. "found" is the share of the nearest remembered lists that the cells find.
+"torch" is a step of AdamW on a d × d matrix for one list, a batch of 1, with a softmax of the liked
+items against the others, where PyTorch is installed; it is measured in turns with the event.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 from samewise import LiveAdapter
 from samewise.adapt.adapter_course import NEAREST
 from samewise.kernels.adapter_event import near_cells, whiten
-from samewise.kernels.event_cells import CANDIDATES, _candidates, _keep_nearest
+from samewise.kernels.event_cells import CANDIDATES, ENDED, NEVER, _candidates, _keep_nearest
 
 WANTED = {384: 60, 1536: 1300}
 """µs of an event."""
@@ -43,7 +45,15 @@ def _row(d: int, n_events: int) -> dict[str, object]:
         event(i)
         if i == n_events // 2:
             adapter.promote()
-    row: dict[str, object] = {"features": d, "remembered": n_events, "event": _best(event)}
+    row: dict[str, object] = {"features": d, "remembered": n_events}
+    step = _torch_step(d, queries, lists, answers)
+    if step is None:
+        row["event"] = _best(event)
+    else:
+        # In turns: other work on the machine makes both slower.
+        rounds = [(_best(event, repeats=20), _best(step, repeats=4)) for _ in range(4)]
+        row["event"], row["torch"] = (min(times) for times in zip(*rounds, strict=True))
+        row["times"] = round(row["torch"] / row["event"], 1)
     row["wanted"] = WANTED.get(d, "")
     for name in ("start", "live", "served"):
         form = getattr(adapter, name)
@@ -51,6 +61,29 @@ def _row(d: int, n_events: int) -> dict[str, object]:
     row["wanted beyond the start"] = QUERY if d == 384 else ""
     row["found"] = round(_found(adapter, items[:200]), 2)
     return row
+
+
+def _torch_step(
+    d: int, queries: np.ndarray, lists: np.ndarray, answers: np.ndarray
+) -> Callable[[int], object] | None:
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.set_num_threads(1)
+    W = torch.nn.Parameter(torch.eye(d))
+    optimizer = torch.optim.AdamW([W], lr=1e-4)
+
+    def step(i: int) -> None:
+        q, shown = torch.from_numpy(queries[i % len(queries)]), torch.from_numpy(lists[i % 500])
+        scores = 20.0 * torch.nn.functional.normalize(W @ q, dim=0) @ shown.T
+        liked = torch.from_numpy(answers[i % 500] > 0)
+        loss = -torch.log_softmax(scores, dim=0)[liked].mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
 
 
 def _best(call: Callable[[int], object], n: int = 25, repeats: int = 80) -> int:
@@ -69,7 +102,8 @@ def _found(adapter: LiveAdapter, queries: np.ndarray) -> float:
     units, (cells, (vectors, numbers, _), sketches) = course._units, course.memory.compiled
     n = course.memory._n_slots
     view = np.array([course.memory.window], dtype=np.int64)
-    live = np.flatnonzero((numbers[:n] >= view[0, 0]) & (course.memory._of_slot[:n] >= 0))
+    seen = (numbers[:n] >= view[0, 0]) & (sketches[2][:n, ENDED] == NEVER)
+    live = np.flatnonzero(seen & (course.memory._of_slot[:n] >= 0))
     shares, f = [], np.empty(units[1].shape[1], dtype=np.float32)
     for q in queries:
         whiten(q, units[0], units[1], f)

@@ -12,12 +12,15 @@ import numpy as np
 
 from samewise import LiveAdapter
 from samewise._typing import Array, Indices
-from samewise.adapt.shown_lists import fill_slots
+from samewise.adapt import Click, Thumb
+from samewise.adapt.shown_lists import fill_slots, team_draft
 
 BLOCK = 25
 """Lists made together, as where many users are served: the live form is a little behind."""
 DEPTH = 100
 SHOWN, EXPLORED = 10, 3
+LOOKS = 0.85
+"""The probability that who looked at an item of a list looks at the next."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,14 @@ class Users:
 
     Each answer is flipped with probability `noise`; "random" users toss a coin; "inverted" ones say
     the opposite; both from event `since` on, as "drift" users do about a tenth of the classes.
+    They judge whole lists, or say one "thumb" about one item of a list, or "clicks": on what is
+    liked in an interleaved list, of which the i-th item is looked at with probability 0.85^i.
     """
 
     kind: str = "good"
     noise: float = 0.0
     since: int = 0
+    said: str = "lists"
 
     def answer(
         self, right: Array, reversed_query: bool, t: int, random: np.random.RandomState
@@ -61,6 +67,7 @@ class Course:
     live: dict[int, Array] = field(default_factory=dict)
     served: dict[int, Array] = field(default_factory=dict)
     changes: list[dict[str, Any]] = field(default_factory=list)
+    changed: dict[int, Array] = field(default_factory=dict)
     drift: list[float] = field(default_factory=list)
     drift_shown: list[float] = field(default_factory=list)
 
@@ -74,11 +81,13 @@ def stream(
     guard: float | None,
     at: tuple[int, ...] = (),
     record: Callable[[dict[str, Any]], Any] | None = None,
+    watch: bool = False,
     **parameters: Any,
 ) -> tuple[LiveAdapter, Course]:
     """Let users judge n lists; measure the forms after the numbers of lists in `at`.
 
-    `record` is called with each event, as a line of the log that `samewise adapt` reads.
+    With `watch` also what is served, whenever that changes. `record` is called with each event, as
+    a line of the log that `samewise adapt` reads.
     """
     adapter = LiveAdapter(
         guard=guard, items=corpus.items, log=False, random_state=seed, **parameters
@@ -88,18 +97,25 @@ def stream(
     course = Course()
     t = 0
     for queries in _blocks(len(corpus.items), n, random):
-        lists = shown_lists(adapter, corpus, queries, guard is not None, random)
-        for q, shown in zip(queries, lists, strict=True):
+        draft = drafted if users.said == "clicks" else shown_lists
+        lists = draft(adapter, corpus, queries, guard is not None, random)
+        for q, (shown, teams) in zip(queries, lists, strict=True):
             mine = corpus.item_labels[q]
             y = users.answer(corpus.item_labels[shown] == mine, mine in turned, t, random)
             if users.kind == "drift" and t >= users.since and mine in turned:
                 _new_preferences(adapter, corpus, q, shown, course)
             candidate = None if guard is None else SHOWN - EXPLORED - 1
-            adapter.feedback(corpus.items[q], shown, y, candidate=candidate, event=t)
+            if users.said == "lists":
+                adapter.feedback(corpus.items[q], shown, y, candidate=candidate, event=t)
+            else:
+                say_less(adapter, corpus.items[q], shown, y, teams, t, random)
             if record is not None:
                 entry = {"event": t, "query": int(q), "shown": shown.tolist(), "y": y.tolist()}
                 record(entry | ({} if candidate is None else {"candidate": candidate}))
             t += 1
+            if watch and guard is not None and len(adapter.guard_.history) > len(course.changes):
+                course.changes = list(adapter.guard_.history)
+                course.changed[t] = served_measures(adapter, corpus)
             if t in at:
                 course.live[t] = measures(adapter.live.embed_query(corpus.tests), None, corpus)
                 if guard is not None:
@@ -141,26 +157,63 @@ def shown_lists(
     queries: Indices,
     guarded: bool,
     random: np.random.RandomState,
-) -> list[Indices]:
+) -> list[tuple[Indices, Any]]:
     """Ten items for each query: what is served, the live form's candidate, three explored.
 
-    Without a guard the live form is served, and there is no candidate.
+    Without a guard the live form is served, and there is no candidate. There are no teams.
     """
     Q = corpus.items[queries]
     served = _ranked(adapter.embed_query(Q), corpus.items, queries)
     if not guarded:
         top = SHOWN - EXPLORED
         return [
-            np.concatenate([row[:top], random.choice(row[top:], EXPLORED, replace=False)])
+            (np.concatenate([row[:top], random.choice(row[top:], EXPLORED, replace=False)]), None)
             for row in served
         ]
     first = _ranked(adapter.embed_query(Q, "first"), corpus.items, queries, 1)[:, 0]
     live = _ranked(adapter.live.embed_query(Q), corpus.items, queries, SHOWN)
     pinned = [np.append(a, row[row != a]) for a, row in zip(first, served, strict=True)]
     return [
-        fill_slots(row, candidates, SHOWN, EXPLORED, random).rows
+        (fill_slots(row, candidates, SHOWN, EXPLORED, random).rows, None)
         for row, candidates in zip(pinned, live, strict=True)
     ]
+
+
+def drafted(
+    adapter: LiveAdapter,
+    corpus: Corpus,
+    queries: Indices,
+    guarded: bool,
+    random: np.random.RandomState,
+) -> list[tuple[Indices, Any]]:
+    """Ten items for each query, interleaved from what is served and the live form; their teams."""
+    Q = corpus.items[queries]
+    rankings = (
+        _ranked(E, corpus.items, queries, SHOWN).tolist()
+        for E in (adapter.embed_query(Q), adapter.live.embed_query(Q))
+    )
+    lists = (team_draft(a, b, SHOWN, random) for a, b in zip(*rankings, strict=True))
+    return [(np.array(shown), teams if guarded else None) for shown, teams in lists]
+
+
+def say_less(
+    adapter: LiveAdapter,
+    query: Array,
+    shown: Indices,
+    y: Array,
+    teams: Any,
+    t: int,
+    random: np.random.RandomState,
+) -> None:
+    """A thumb about one item; or, where there are teams, clicks, if anything is clicked."""
+    if teams is None:
+        at = random.randint(len(shown))
+        adapter.feedback(Thumb(query, int(shown[at]), bool(y[at] > 0)), event=t)
+        return
+    looked = np.cumprod(random.rand(len(shown)) < LOOKS)
+    clicked = np.flatnonzero((y > 0) & (looked > 0))
+    if len(clicked):
+        adapter.feedback(Click(query, shown, clicked, teams), event=t)
 
 
 def _ranked(E: Array, items: Array, queries: Indices, depth: int = DEPTH) -> Indices:
@@ -195,7 +248,10 @@ def served_measures(adapter: LiveAdapter, corpus: Corpus) -> Array:
 
 
 def measures(E: Array, first: Array | None, corpus: Corpus) -> Array:
-    """Precision@1, precision@10 and mAP in percent, every test query against all items."""
+    """Precision@1, precision@10 and mAP in percent, every test query against all items.
+
+    Of equal scores relevant items come first.
+    """
     totals = np.zeros(3)
     for start in range(0, len(E), 256):
         part = slice(start, start + 256)
@@ -203,12 +259,12 @@ def measures(E: Array, first: Array | None, corpus: Corpus) -> Array:
         if first is not None:
             best = (first[part] @ corpus.items.T).argmax(axis=1)
             S[np.arange(len(S)), best] = np.inf
-        order = np.argsort(-S, axis=1, kind="stable")
-        hits = corpus.item_labels[order] == corpus.test_labels[part, None]
-        precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
-        totals[0] += hits[:, 0].sum()
-        totals[1] += precision[:, 9].sum()
-        totals[2] += ((precision * hits).sum(axis=1) / hits.sum(axis=1)).sum()
+        for scores, label in zip(S, corpus.test_labels[part], strict=True):
+            hits = np.sort(scores[corpus.item_labels == label])[::-1]
+            found = np.arange(1, len(hits) + 1)
+            above = len(scores) - np.searchsorted(np.sort(scores), hits, side="right")
+            ranks = np.maximum(above + 1, found)
+            totals += ranks[0] == 1, (ranks <= 10).sum() / 10, (found / ranks).mean()
     return 100 * totals / len(E)
 
 

@@ -143,3 +143,32 @@ def _mrr(E: Array, items: Array, relevant: Indices) -> float:
         ranks = 1 + (S > own).sum(axis=1)
         total += float(np.where(ranks <= 10, 1 / ranks, 0.0).sum())
     return total / len(E)
+
+
+class OnlineMNR:
+    """A matrix that maps queries, from the identity: a step of AdamW for each portion of lists.
+
+    The loss is cross entropy of cosine times 20, each liked item against the other liked and all
+    disliked ones of the portion; 1e-4 is the step of the prototypes.
+    """
+
+    def __init__(self, d: int, rate: float = 1e-4) -> None:
+        import torch
+
+        torch.set_num_threads(1)
+        self._W = torch.nn.Parameter(torch.eye(d))
+        self._optimizer = torch.optim.AdamW([self._W], lr=rate)
+
+    def learn(self, Q: Array, liked: Array, disliked: Array) -> Array:
+        """A step; returns M, by which a query q becomes qM."""
+        import torch
+
+        unit = torch.nn.functional.normalize
+        if len(Q):
+            items = torch.from_numpy(np.concatenate([liked, disliked]))
+            scores = 20.0 * unit(torch.from_numpy(Q) @ self._W.T) @ unit(items).T
+            loss = torch.nn.functional.cross_entropy(scores, torch.arange(len(Q)))
+            self._optimizer.zero_grad()
+            loss.backward()
+            self._optimizer.step()
+        return self._W.detach().numpy().T.copy()

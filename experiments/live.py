@@ -20,9 +20,12 @@ What the guard bets on was chosen on training parts: the scores of 3 500 lists (
 forty rules replayed on them by hand. `guard_choice.csv` has the main ones, with the median of the
 first promotions; no command makes it again. On the test part the gain held without noise only.
 
-`--only warm` compares a warm start from pairs with linear adapters that PyTorch trains, where it is
-installed (`_live_warm.py`, `_live_torch.py`); `--only log` writes the events of a stream and the
-items, for `samewise adapt`.
+`--only sets` has other embeddings (newsgroups, isolet, mfeat, digits), thumbs and clicks, and
+others in the place of the linear part (`_live_sets.py`, `_live_challengers.py`); `--only guard` the
+errors of the guard over hundreds of streams (`_live_guard.py`); `--only long` 50 000 lists, which
+ask every training question five times. `--only warm` compares a warm start from pairs with linear
+adapters that PyTorch trains, where it is installed (`_live_warm.py`, `_live_torch.py`); `--only
+log` writes the events of a stream and the items, for `samewise adapt`.
 """
 
 from __future__ import annotations
@@ -33,8 +36,8 @@ from unittest import mock
 
 import numpy as np
 
-from experiments import _live_report, _live_warm
-from experiments._common import in_processes
+from experiments import _live_guard, _live_report, _live_sets, _live_warm
+from experiments._common import in_processes, markdown, write_csv
 from experiments._live_simulation import (
     Corpus,
     Users,
@@ -61,10 +64,11 @@ SABOTAGE = (
 )
 
 
-PARTS = ("streams", "warm", "log")
+PARTS = ("streams", "sets", "guard", "long", "warm", "log")
+MANY = (20_000, 50_000)
 
 
-def run(out: Path, *, quick: bool, jobs: int, only: tuple[str, ...] = PARTS[:2]) -> None:
+def run(out: Path, *, quick: bool, jobs: int, only: tuple[str, ...] = PARTS[:5]) -> None:
     """The parts, and their tables in `out`; the log only where it is asked for."""
     unknown = set(only) - set(PARTS)
     if unknown:
@@ -73,14 +77,21 @@ def run(out: Path, *, quick: bool, jobs: int, only: tuple[str, ...] = PARTS[:2])
     corpus = Corpus(A, a, B, b)
     if "streams" in only:
         streams(out, corpus, quick=quick, jobs=jobs)
+    if "sets" in only:
+        _live_sets.run(out, quick=quick, jobs=jobs)
+    if "guard" in only:
+        _live_guard.run(out, corpus, quick=quick, jobs=jobs)
+    if "long" in only:
+        long(out, corpus, (100, 200) if quick else MANY)
     if "warm" in only:
         _live_warm.run(out, corpus, quick=quick, seeds=1 if quick else N_SEEDS)
     if "log" in only:
         np.save(out / "items.npy", A)
         write_log(out / "events.jsonl", corpus, Users(), 300 if quick else LISTS, 0)
     if quick and "streams" not in only:
-        shown = (out / "warm.md").read_text(encoding="utf-8") if "warm" in only else ""
-        (out / "summary.md").write_text(shown, encoding="utf-8")
+        names = [f"{part}.md" for part in PARTS if (out / f"{part}.md").exists()]
+        shown = [(out / name).read_text(encoding="utf-8") for name in names]
+        (out / "summary.md").write_text("\n".join(shown), encoding="utf-8")
 
 
 def streams(out: Path, corpus: Corpus, *, quick: bool, jobs: int) -> None:
@@ -107,6 +118,21 @@ def streams(out: Path, corpus: Corpus, *, quick: bool, jobs: int) -> None:
         promoted=random_streams(corpus, *((10, 100) if quick else (STREAMS, SHORT))),
         oasis=oasis(corpus, at),
     )
+
+
+def long(out: Path, corpus: Corpus, at: tuple[int, ...]) -> None:
+    """Many lists, without a guard or noise, one seed."""
+    course = stream(corpus, Users(), at[-1], 0, guard=None, at=at)[1]
+    rows = [
+        {"lists": n} | dict(zip(_live_report.NAMES, map(float, values), strict=True))
+        for n, values in course.live.items()
+    ]
+    write_csv(out / "long.csv", rows)
+    text = (
+        "# Many lists\n\nThe live form without a guard, no answers wrong, one seed; training "
+        "questions are asked\nagain and again. Made by `python -m experiments live --only long`."
+    )
+    (out / "long.md").write_text(f"{text}\n\n{markdown(rows, 1)}\n", encoding="utf-8")
 
 
 def on_held_out(corpus: Corpus, margin: float, rank: int, noise: float, n: int) -> dict[str, Any]:

@@ -62,6 +62,14 @@ def work(folder: Path, X: np.ndarray, seed: int, writing: int) -> None:
             collection.decide("promote")
 
 
+def acknowledged(reading: int) -> set[str]:
+    """The events that a killed process wrote to the pipe."""
+    with os.fdopen(reading, "rb") as end:
+        # The last line may have been cut by the kill.
+        told = [line.decode() for line in end.read().splitlines(keepends=True)]
+    return {line.strip() for line in told if line.endswith("\n")}
+
+
 def run(folder: Path, n_kills: int, seed: int) -> Counts:
     """Kill it again and again: what was acknowledged is there, and the model follows from it."""
     rng, X = np.random.default_rng(seed), vectors(seed)
@@ -76,10 +84,7 @@ def run(folder: Path, n_kills: int, seed: int) -> Counts:
         seconds = rng.uniform(0.0, 0.6)
         counts.amid_work += killed(lambda p=place, m=mine, w=writing: work(p, X, m, w), seconds)
         os.close(writing)
-        with os.fdopen(reading, "rb") as end:
-            # The last line may have been cut by the kill.
-            told = [line.decode() for line in end.read().splitlines(keepends=True)]
-        new = {line.strip() for line in told if line.endswith("\n")}
+        new = acknowledged(reading)
         counts.acknowledged += len(new)
         kept |= new
         with closing(sqlite3.connect(place / "collection.sqlite")) as database:
@@ -108,4 +113,4 @@ def same_model(folder: Path) -> bool:
         stores.close()
 
 
-KINDS = [Kind("service, feedback and items", 25, run)]
+KINDS = [Kind("service, feedback and items", 35, run)]

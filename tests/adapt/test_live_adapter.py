@@ -211,7 +211,7 @@ def test_a_version_keeps_its_events_when_the_memory_is_full(world):
         q, shown, y = world.judged()
         adapter.feedback(world.items[q], shown, y)
     np.testing.assert_allclose(adapter.embed_query(Q), frozen, atol=1e-5)
-    assert len(adapter._fitted.memory.events[2]) <= 64
+    assert len(adapter._fitted.memory._of_slot) <= 64
     adapter.promote(0)
     assert adapter._fitted.memory.count == 130
 
@@ -272,6 +272,11 @@ def test_interleaving_is_fair_and_its_clicks_are_bets(world):
         adapter.feedback(Click(world.items[0], [1, 3], [1], teams=[0, 1]))
     bets = adapter._fitted.guard.bets
     assert bets[0, 2] == 5 and bets[1, 2] == 0
+    # The most usual click of all: nothing was skipped, and nothing is learned.
+    before = adapter.live.embed_query(world.items)
+    adapter.feedback(Click(world.items[0], [1, 3], [0], teams=[0, 1]))
+    np.testing.assert_array_equal(adapter.live.embed_query(world.items), before)
+    assert bets[0, 1] == 1 + 5 + 1 and bets[0, 2] == 4
 
 
 def test_clicks_and_thumbs_teach_but_do_not_test(world):
@@ -329,3 +334,40 @@ def test_the_linear_part_is_a_matrix(world):
             np.testing.assert_allclose(Q @ matrix + bias, form.embed_query(Q), atol=1e-5)
     with pytest.raises(InvalidInputError, match="'rest' or 'first'"):
         adapter.live.to_matrix("second")
+
+
+def test_new_answers_end_old_ones_that_say_the_opposite(world, tmp_path):
+    """The live form follows at once; a version goes on as it was, also from a file."""
+    adapter = LiveAdapter(items=world.items, random_state=0).fit(world.items)
+    q, shown, y = world.judged()
+    adapter.feedback(world.items[q], shown, y)
+    version = adapter.promote()
+    served = adapter.embed_query(world.items)
+    # Half the weight does not end the old list.
+    adapter.feedback(world.items[q], shown, -y, weight=0.5)
+    assert len(adapter.live.to_numpy().queries) == 2
+    adapter.feedback(world.items[q], shown, -y)
+    adapter.save(tmp_path / "adapter")
+    for each in (adapter, samewise.load(tmp_path / "adapter")):
+        assert each.versions_[-1].number == version
+        np.testing.assert_array_equal(each.embed_query(world.items), served)
+        mapped = each.live.to_numpy()
+        assert len(mapped.queries) == 2 and len(each.served.to_numpy().queries) == 1
+        scores = world.items[shown] @ mapped(world.items[q])
+        assert scores[y > 0].max() < scores[y < 0].max()
+
+
+def test_changed_preferences_win(make_world):
+    """After as many new lists as old ones; with no contradictions they would win later."""
+    world = make_world(n=300)
+    adapter = LiveAdapter(guard=None, items=world.items, random_state=0).fit(world.items)
+    right = []
+    for t in range(600):
+        q, shown, y = world.judged()
+        y = y if t < 300 else -y
+        scores = world.items[shown] @ adapter.live.embed_query(world.items[q])
+        right.append((scores[y > 0][:, None] > scores[y < 0]).mean())
+        adapter.feedback(world.items[q], shown, y)
+    assert np.mean(right[200:300]) > 0.8
+    assert np.mean(right[300:320]) < 0.4
+    assert np.mean(right[500:]) > 0.7

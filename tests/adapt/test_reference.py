@@ -7,6 +7,7 @@ import pytest
 
 from samewise import LiveAdapter
 from samewise.adapt import RankedList
+from samewise.adapt.item_units import ItemUnits
 from tests.reference.adapter import Adapter
 
 ROWS = ("rest", "first", "agree", "fall rest", "fall first")
@@ -96,3 +97,16 @@ def test_a_ranked_list_is_learned_as_grades(world):
         grades = np.arange(10, 0, -1)
         plain.hear(world.items[q].astype(float), world.items[shown].astype(float), grades)
     agree(adapter, plain, world.items[:10])
+
+
+@pytest.mark.parametrize("n", [3, 201])
+def test_the_gap_is_the_median_similarity_to_the_nearest_less_the_mean(n):
+    X = np.random.default_rng(n).normal(size=(n, 4)).astype(np.float32)
+    nearest, others = [], []
+    for i in range(n):
+        similar = [float(X[i] @ X[j]) for j in range(n) if j != i]
+        nearest.append(max(similar))
+        others += similar
+    units = ItemUnits.of(X, np.random.RandomState(0))
+    assert units.mean_similarity == pytest.approx(np.mean(others), rel=1e-4, abs=1e-5)
+    assert units.gap == pytest.approx(np.median(nearest) - np.mean(others), rel=1e-4)

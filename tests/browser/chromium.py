@@ -36,6 +36,9 @@ class Chromium:
             "--disable-gpu",
             "--disable-dev-shm-usage",
             "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-quic",
             "--no-first-run",
             "--hide-scrollbars",
             f"--user-data-dir={profile}",
@@ -118,6 +121,28 @@ class Chromium:
         if "exceptionDetails" in result:
             raise RuntimeError(result["exceptionDetails"]["text"])
         return result["result"].get("value")
+
+    def wait_for(self, expression, seconds=30):
+        """Wait until a JavaScript expression is true."""
+        end = time.monotonic() + seconds
+        while not self.evaluate(f"!!({expression})"):
+            if time.monotonic() > end:
+                raise TimeoutError(f"{expression} was not true for {seconds} s")
+            time.sleep(0.05)
+
+    def press(self, key, code=None, alt=False, control=False):
+        """Press and release a key, as a person does."""
+        modifiers = (1 if alt else 0) + (2 if control else 0)
+        numbers = {"Enter": 13, "ArrowUp": 38, "ArrowDown": 40, "Tab": 9, "Escape": 27}
+        one = {"key": key, "code": code or key, "modifiers": modifiers}
+        one["windowsVirtualKeyCode"] = numbers.get(key, ord(key[0].upper()))
+        if len(key) == 1 and not modifiers:
+            one["text"] = key
+        elif key == "Enter":
+            one["text"] = "\r"
+        self.call("Input.dispatchKeyEvent", type="keyDown", **one)
+        one.pop("text", None)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **one)
 
     def screenshot(self, path, whole=True):
         """Write a PNG of the page, all of it or what the window shows."""

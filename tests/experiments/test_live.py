@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments import _live_warm, live
+from experiments import _live_challengers, _live_guard, _live_warm, live
 from experiments._live_simulation import (
     Corpus,
     Users,
@@ -95,3 +95,32 @@ def test_adapters_of_pytorch_learn(few):
     start = measures(few.tests, None, few)
     rows = _live_warm.torch_rows(few, len(few.items), 0, (1e-3, 2))
     assert len(rows) == 4 and rows[1]["mAP"] > start[2]
+
+
+def test_clicks_and_thumbs_are_said(few):
+    for said in ("clicks", "thumbs"):
+        adapter, course = stream(few, Users(said=said), 60, 0, guard=0.05, watch=True)
+        assert 30 < adapter.n_events_ <= 60 and not course.changed
+    # Clicks in interleaved lists are bets.
+    assert stream(few, Users(said="clicks"), 60, 0, guard=0.05)[0]._fitted.guard.bets[0, 1] > 0
+
+
+def test_challengers_learn_from_the_same_lists(few):
+    entries = []
+    stream(few, Users(noise=0.2), 60, 0, guard=0.05, record=entries.append)
+    log = _live_challengers.Log.of(entries)
+    learn = _live_challengers.challengers(few.items.shape[1])["OASIS"]
+    M, served, guard = _live_challengers.guarded(few, log, learn)
+    mixed = (np.abs(log.y.sum(axis=1)) < 10).sum()
+    assert guard.bets[1, 1] == mixed > 20
+    assert np.abs(M - np.eye(len(M))).max() > 1e-3
+    assert all((map_ == np.eye(len(M))).all() for map_ in served.values())
+    start = measures(few.tests, None, few)
+    for make in (_live_challengers.rocchio, _live_challengers.expanded):
+        assert measures(make(few, log), None, few)[2] > start[2]
+    assert _live_challengers.lda(few)[2] > start[2]
+
+
+def test_the_guard_is_counted(few):
+    row = _live_guard.streams(few, Users("inverted", since=20), 3, 40)
+    assert (row["streams"], row["lists"], row["promoted"], row["worse"]) == (3, 40, 0, 0)

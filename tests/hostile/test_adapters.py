@@ -209,3 +209,10 @@ def test_masked_vectors_are_refused(adapter, tmp_path):
     refused(lambda: adapter.feedback(masked, [1, 2], [1, -1]), said, adapter, tmp_path)
     refused(lambda: adapter.embed_query(masked), said, adapter, tmp_path)
     refused(lambda: adapter.fit(np.ma.masked_greater(ITEMS, 0.2)), said)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-310, 1e-20, 1e-5])
+def test_relevant_items_without_length(adapter, size, tmp_path):
+    said = "The relevant items are zero, or far shorter"
+    relevant = size * ITEMS[:24].astype(np.float64)
+    refused(lambda: adapter.warm_start(ITEMS[:24], relevant), said, adapter, tmp_path)

@@ -259,18 +259,6 @@ def test_any_error_in_a_later_portion(make, error, tmp_path, monkeypatch):
     assert len(calls) == 2
 
 
-def test_no_memory_amid_one_portion(make, tmp_path, monkeypatch):
-    learner = make().fit(stream(make())[:300])
-    advance = type(learner._online.mover).advance
-
-    def fail(self, *given):
-        advance(self, *given)
-        raise MemoryError
-
-    monkeypatch.setattr(type(learner._online.mover), "advance", fail)
-    refuse(learner, stream(learner)[:200], tmp_path, error=MemoryError)
-
-
 def test_random_numbers_are_put_back(make_linear):
     X = ROWS.copy()
     X[::2] *= 1e-200

@@ -308,6 +308,18 @@ def test_a_matrix_that_fell_to_rounding_is_zero_for_the_next_portion():
     assert {float(learner._online.mover.store.matrix[0, 0]) for learner in learners} == {0.0}
 
 
+def test_a_tie_is_a_tie_where_a_block_has_shrunk_the_matrix():
+    # cos = 1 and b at its bound: a step would be taken for the rounding of what A was.
+    rows = np.random.default_rng(61).normal(size=(4, 1))
+    pairs = Pairs(rows, [0, 1, 3, 1], [1, 3, 1, 1], [-1, -1, 1, -1])
+    for size in (4, 2, 1):
+        learner = samewise.GCosLA(margin=0.5, average="uniform")
+        for start in range(0, 4, size):
+            learner.partial_fit(pairs[start : start + size])
+        assert learner.history_["updates"].tolist() == [1, 2, 2, 3]
+        np.testing.assert_allclose(learner.metric_.matrix, 0.25379313, rtol=1e-7)
+
+
 def test_neighbors_held_out_under_a_map_that_takes_all_points_to_one():
     # These differ from a line by the rounding of float32.
     points = np.array(

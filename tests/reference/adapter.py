@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.linalg import norm
 
 
 def pairs_of(y):
@@ -36,6 +37,21 @@ def best_is_liked(scores, y):
     return float(best in liked(y)[0])
 
 
+class SignBet:
+    """Wealth: the mean over λ of Π(1 + λx)."""
+
+    def __init__(self):
+        self.wealth = {0.05: 1.0, 0.1: 1.0, 0.2: 1.0}
+
+    def place(self, x):
+        for share in self.wealth:
+            self.wealth[share] *= 1 + share * x
+
+    @property
+    def log_wealth(self):
+        return math.log(sum(self.wealth.values()) / 3)
+
+
 class Bet:
     """Wealth Π(1 + λx), λ = clip(m/v, 0, ½), v with five values of variance 0.1 before."""
 
@@ -60,7 +76,8 @@ class Adapter:
         self.events = []
         self.served = {"rest": None, "first": None}
         self.rank = {"rest": 0, "first": 0, "fall rest": 0, "fall first": 0}
-        self.bets = {name: Bet() for name in ("rest", "first", "fall rest", "fall first", "agree")}
+        self.bets = {name: Bet() for name in ("fall rest", "fall first", "agree")}
+        self.bets |= {name: SignBet() for name in ("rest", "first")}
         self.gain = 0.0
         self.changes = []
 
@@ -76,12 +93,15 @@ class Adapter:
         """
         rate = 0.0 if self.half_life is None else math.log(2) / self.half_life
         newest_first = self.events[::-1]
-        seen = [e for e in newest_first if e[0] in events]
+        seen = [e for e in newest_first if e[0] in events and e[5] >= events.stop]
         candidates = [e for cell in self.cells(q) for e in seen if e[3] == cell][:320]
         total, weighted = 0.0, np.zeros(len(q))
-        for number, query, v, _, weight in sorted(candidates, key=lambda e: -(q @ e[1]))[:32]:
+        self.close = []
+        for number, query, v, _, weight, _ in sorted(candidates, key=lambda e: -(q @ e[1]))[:32]:
             s = 14 / self.g * (q @ query - self.s - 0.95 * self.g)
             K = weight * math.exp(s - rate * (now - number))
+            if K >= 0.3:
+                self.close.append(number)
             if K >= 1e-4:
                 total += K
                 weighted += K * v
@@ -133,12 +153,17 @@ class Adapter:
             lack = np.mean([margin - (s[i] - s[j]) for i, j in violated])
             tau = lack / ((v @ v) * (phi @ phi) + 0.5 / weight)
             self.D = self.D + tau * np.outer(phi, v)
-        t = self.t if self.half_life is None else min(self.t, self.half_life)
+        t = min(self.t, 3000) if self.half_life is None else min(self.t, self.half_life)
         newest = min(4 / (t + 3), 1.0)
         self.mean = (1 - newest) * self.mean + newest * self.D
         up, down = liked(y)
         v = S[up].mean(axis=0) - S[down].mean(axis=0)
-        self.events.append((len(self.events), q, v, self.cells(q, 1)[0], weight))
+        self.live(q)
+        for number in self.close:
+            old = self.events[number]
+            if v @ old[2] < -0.4 * norm(v) * norm(old[2]) and old[4] <= weight:
+                old[5] = len(self.events)
+        self.events.append([len(self.events), q, v, self.cells(q, 1)[0], weight, math.inf])
 
     def decide(self):
         for place in ("rest", "first"):
@@ -156,7 +181,7 @@ class Adapter:
     def change(self, place, why, form):
         self.served[place] = form
         self.rank[why] += 1
-        self.bets[place], self.bets[f"fall {place}"] = Bet(), Bet()
+        self.bets[place], self.bets[f"fall {place}"] = SignBet(), Bet()
         if place == "rest":
             self.gain = 0.0
         self.changes.append((self.t, why))

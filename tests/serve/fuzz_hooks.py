@@ -49,15 +49,20 @@ def map_body(context, body):
         return body
     for part in (body, *_parts(body, "events"), *_parts(body, "items")):
         for name, value in part.items():
-            if name == "impression" and isinstance(value, str):
+            if name == "impression" and _is_name(value):
                 part[name] = random_.choice(IMPRESSIONS)
-            elif name == "item" and isinstance(value, str):
+            elif name == "item" and _is_name(value):
                 part[name] = random_.choice(ITEMS)
             elif name in _LISTS and isinstance(value, list):
-                part[name] = [random_.choice(ITEMS) if type(v) is str else v for v in value]
+                part[name] = [random_.choice(ITEMS) if _is_name(v) else v for v in value]
             elif name in ("vector", "query") and isinstance(value, list):
                 part[name] = (4 * value)[:4]
     return body
+
+
+def _is_name(value):
+    # What does not fit stays as it is.
+    return isinstance(value, str) and 1 <= len(value) <= 256
 
 
 def _parts(body, name):

@@ -63,7 +63,12 @@ def fuzz(url: str, impressions: list[str], seconds: int, seed: int) -> int:
         "SAMEWISE_IMPRESSIONS": " ".join(impressions),
         "NO_PROXY": "127.0.0.1",
     }
-    return subprocess.run(command + options, env={**os.environ, **more}, check=False).returncode
+    with tempfile.TemporaryDirectory() as place:
+        # It keeps what it found in the folder where it runs.
+        more["PYTHONPATH"] = str(Path(__file__).parents[2])
+        environment = {**os.environ, **more}
+        done = subprocess.run(command + options, env=environment, cwd=place, check=False)
+    return done.returncode
 
 
 def answered(metrics: str) -> Counter[int]:
@@ -83,7 +88,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "data"
         app = make_app(Service(folder, snapshot_every=200), limits=RequestLimits(items=200))
-        with running(app) as url, httpx.Client(base_url=url, trust_env=False) as http:
+        with running(app) as url, httpx.Client(base_url=url, trust_env=False, timeout=120) as http:
             code = fuzz(url, fill(http), int(60 * given.minutes), given.seed)
             counts = answered(http.get("/metrics").text)
         found, problems = check_folder(folder)

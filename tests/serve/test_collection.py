@@ -530,3 +530,20 @@ def test_a_check_finds_what_is_wrong(tmp_path, world):
     assert "is not a database of samewise" in problems[0]
     with pytest.raises(InvalidInputError, match="not a folder"):
         check_folder(tmp_path / "nothing")
+
+
+def test_what_is_compiled_before_the_first_request_is_all_that_is_needed(make_collection, world):
+    from samewise.kernels.adapter_event import embed_rows, hear_list
+    from samewise.serve.warming import compile_loops
+
+    compile_loops()
+    known = len(embed_rows.signatures), len(hear_list.signatures)
+    collection = make_collection()
+    fill(collection, world)
+    collection.start()
+    for i in range(3):
+        event = Said(**said(world, f"e{i}"))
+        seq = collection.feedback([event])[0].seq
+        collection.search(Question(which="live", min_seq=seq), world.items[0])
+    assert (len(embed_rows.signatures), len(hear_list.signatures)) == known
+    assert min(known) >= 1

@@ -42,7 +42,7 @@ def checks():
 def test_every_answer_is_one_that_the_text_names(tmp_path):
     service = Service(tmp_path / "data")
     with running(make_app(service)) as url:
-        with httpx.Client(base_url=url, trust_env=False) as http:
+        with httpx.Client(base_url=url, trust_env=False, timeout=120) as http:
             fill(http)
             schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
             names = [found.ok().label for found in schema.get_all_operations()]

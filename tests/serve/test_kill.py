@@ -23,6 +23,7 @@ from samewise.serve import ServiceError
 from samewise.serve.checking import check_folder
 from tests.adapt.conftest import World
 from tests.serve.conftest import said
+from tests.serve.postgres import Server
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,12 +31,12 @@ ROOT = Path(__file__).parents[2]
 class Process:
     """`samewise serve` in a process of its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *more):
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))
             self.port = found.getsockname()[1]
         code = "from samewise.cli import main; main()"
-        options = ["serve", str(folder), "--port", str(self.port), "--snapshot-every", "20"]
+        options = ["serve", str(folder), "--port", str(self.port), "--snapshot-every", "20", *more]
         self._process = subprocess.Popen(
             [sys.executable, "-c", code, *options], stdout=subprocess.DEVNULL
         )
@@ -52,10 +53,13 @@ class Process:
                 time.sleep(0.1)
         raise AssertionError("it did not start")
 
-    def end(self, how=signal.SIGKILL):
-        self.client.close()
+    def end(self, how=signal.SIGKILL, teaching=None):
         self._process.send_signal(how)
         self._process.wait(60)
+        if teaching is not None:
+            # It sends until it gets no answer.
+            teaching.join()
+        self.client.close()
 
 
 def teach(process, world, acknowledged, n, first):
@@ -69,11 +73,21 @@ def teach(process, world, acknowledged, n, first):
         acknowledged[f"e{first + i}"] = (done["events"][0], event)
 
 
+@pytest.fixture
+def postgres():
+    server = Server()
+    yield server.url
+    server.remove()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="kill -9 is POSIX")
-def test_kills_lose_nothing_that_was_acknowledged(tmp_path):
+@pytest.mark.parametrize("where", ["sqlite", "postgres"])
+def test_kills_lose_nothing_that_was_acknowledged(tmp_path, where, request):
     world, random = World(), np.random.RandomState(0)
     folder = tmp_path / "data"
-    process = Process(folder)
+    url = request.getfixturevalue("postgres") if where == "postgres" else None
+    more = () if url is None else ("--events", url)
+    process = Process(folder, *more)
     process.client.make()
     process.client.put([f"i{i}" for i in range(400)], world.items)
     process.client.start()
@@ -90,9 +104,8 @@ def test_kills_lose_nothing_that_was_acknowledged(tmp_path):
             time.sleep(0.002)
         time.sleep(random.uniform(0, 0.4))
         n_amid += teaching.is_alive()
-        process.end()
-        teaching.join()
-        process = Process(folder)
+        process.end(teaching=teaching)
+        process = Process(folder, *more)
         log = {r["event"]: r["seq"] for r in process.client.events() if r["kind"] == "feedback"}
         assert all(log.get(event) == seq for event, (seq, _) in acknowledged.items())
     assert n_amid
@@ -109,7 +122,7 @@ def test_kills_lose_nothing_that_was_acknowledged(tmp_path):
         adapter.feedback(Judged(np.array(event["query"], dtype=np.float32), rows, y))
     adapter.save(tmp_path / "alone")
     assert served == (tmp_path / "alone").read_bytes()
-    counts, problems = check_folder(folder)
+    counts, problems = check_folder(folder, url)
     assert not problems
     assert counts["c"]["records"] == last
 

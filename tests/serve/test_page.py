@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import numpy as np
 import pytest
@@ -26,6 +27,14 @@ def watched(http, **more):
     text = http.get("/collections/c/watch?follow=false", **more).text
     assert text.startswith("event: state\ndata: ") and text.endswith("\n\n")
     return json.loads(text.partition("data: ")[2])
+
+
+def learned(http, seq):
+    """Wait until it was learned from: the first list of all takes as long as compiling does."""
+    end = time.monotonic() + 120
+    while http.get("/collections/c").json()["seq"] < seq:
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 # Files
@@ -87,6 +96,7 @@ def test_a_comparison_says_where_each_item_was(books, world):
     for i in range(8):
         books.post("/collections/c/feedback", json={"events": [said(world, f"e{i}")]})
     seq = books.get("/collections/c").json()["committed"]
+    learned(books, seq)
     body = {"item": "i3", "k": 5, "which": "live", "min_seq": seq}
     found = books.post("/collections/c/compare", json=body).json()
     vector = {"vector": world.items[3].tolist(), "k": 101}
@@ -143,8 +153,7 @@ def test_the_map_has_the_leading_plane_and_moves_with_learning(books, world):
     np.testing.assert_allclose(start @ start.T, plane @ plane.T, atol=2e-3)
     for i in range(20):
         done = books.post("/collections/c/feedback", json={"events": [said(world, f"e{i}")]})
-    search = {"vector": world.items[0].tolist(), "min_seq": done.json()["seq"]}
-    books.post("/collections/c/search", json=search)
+    learned(books, done.json()["seq"])
     then = books.get("/collections/c/map?which=live&n=60").json()
     assert then["seq"] > first["seq"] and then["start"] == first["start"]
     assert np.abs(np.array(then["now"]) - start).max() > 0.01
@@ -169,11 +178,11 @@ def test_a_map_of_next_to_nothing_is_empty(serve):
 
 def test_an_event_that_is_undone_was_never_said(books, world):
     events = [said(world, f"e{i}", "ann") for i in range(12)]
-    books.post("/collections/c/feedback", json={"events": events})
+    learned(books, books.post("/collections/c/feedback", json={"events": events}).json()["seq"])
     state = watched(books)
     for name in ("e4", "e11"):
         seq = books.delete(f"/collections/c/events/{name}").json()["seq"]
-    books.post("/collections/c/search", json={"vector": events[0]["query"], "min_seq": seq})
+    learned(books, seq)
     assert books.delete("/collections/c/events/e4").status_code == 404
     assert books.delete("/collections/c/events/none").status_code == 404
     left = watched(books)
@@ -307,8 +316,7 @@ def test_who_taught_and_what_was_hard(books, world):
     wrong = [backward(said(world, f"b{i}", "bob")) for i in range(3)]
     thumb = {"type": "thumb", "query": right[0]["query"], "item": "i7", "up": True, "event": "t"}
     done = books.post("/collections/c/feedback", json={"events": [*right, *wrong, thumb]}).json()
-    search = {"vector": right[0]["query"], "min_seq": done["seq"]}
-    books.post("/collections/c/search", json=search)
+    learned(books, done["seq"])
     users = {one["user"]: one for one in books.get("/collections/c/teachers").json()["users"]}
     assert {user: one["events"] for user, one in users.items()} == {"ann": 6, "bob": 3, None: 1}
     assert users["ann"]["kinds"] == {"judged lists": 6} and users[None]["kinds"] == {"thumbs": 1}
@@ -337,7 +345,7 @@ def test_the_text_of_a_query_is_kept_for_people(serve):
     event = {"type": "judged", "impression": found["impression"], "event": "e"}
     event |= {"liked": ids[-1:], "disliked": ids[:-1]}
     seq = http.post("/collections/c/feedback", json={"events": [event]}).json()["seq"]
-    http.post("/collections/c/search", json={"text": "sea", "min_seq": seq})
+    learned(http, seq)
     hard = http.get("/collections/c/hard").json()["queries"]
     assert [one["asked"] for one in hard] == ["the fox"]
     assert hard[0]["liked"] == [found["results"][-1]["title"]]
@@ -346,8 +354,7 @@ def test_the_text_of_a_query_is_kept_for_people(serve):
 def test_watching_says_what_is_missing(books, world):
     assert not watched(books)["started"]
     done = books.post("/collections/c/feedback", json={"events": [said(world, "e")]}).json()
-    search = {"vector": world.items[0].tolist(), "min_seq": done["seq"]}
-    books.post("/collections/c/search", json=search)
+    learned(books, done["seq"])
     state = watched(books)
     assert state["started"] and state["events"] == 1 and state["settings"]["guard"] == 0.05
     assert set(state["guard"]) >= {"wealth", "needed", "expected_events", "fallback", "credible"}

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from samewise.cli.app import app
 from samewise.exceptions import InvalidInputError
+from samewise.serve import http_context
 from samewise.serve.audit_log import AuditLog
 from samewise.serve.http_guarding import (
     Rates,
@@ -225,8 +226,10 @@ def test_a_long_body_is_refused_before_it_is_read(limited):
     assert answer.status_code == 413
 
 
-def test_a_token_may_have_a_largest_weight(serve, world):
+def test_a_token_may_have_a_largest_weight(serve, world, monkeypatch):
     """And weights do not get around the rate: an event of weight 2 counts as two."""
+    # Time stands still: nothing is filled up meanwhile.
+    monkeypatch.setattr(http_context, "Rates", lambda rate: Rates(rate, lambda: 0.0))
     _, http = serve(("feedback@2:" + FEEDBACK, ADMIN), limits=RequestLimits(rate=10))
     http.put("/collections/c", json={}, headers=bearer(ADMIN))
     items = [{"id": f"i{i}", "vector": v} for i, v in enumerate(world.items.tolist())]

@@ -260,21 +260,31 @@ def test_queries_that_wait_share_a_product(tmp_path, open_segments):
     rows = np.random.RandomState(0).randn(50, 8).astype(np.float32)
     segments = open_segments(8)
     committed(segments, rows)
-    snapshot = ItemSnapshot(segments.maps(), np.ones(50, dtype=bool), 50)
+    goes_on = threading.Event()
+
+    class Slow(ItemSnapshot):
+        def scores(self, queries, begin=0):
+            assert goes_on.wait(30)
+            return super().scores(queries, begin)
+
+    snapshot = Slow(segments.maps(), np.ones(50, dtype=bool), 50)
     batches = ProductBatches()
     found = {}
     threads = [
         threading.Thread(target=lambda i=i: found.update({i: batches.scores(snapshot, rows[i])}))
         for i in range(20)
     ]
-    with batches._turn:
-        for thread in threads:
-            thread.start()
-        while len(batches._waiting) < 20:
-            pass
+    threads[0].start()
+    while not batches.n_products:
+        pass
+    for thread in threads[1:]:
+        thread.start()
+    while len(batches._waiting) < 19:
+        pass
+    goes_on.set()
     for thread in threads:
         thread.join()
-    assert batches.n_products == 1
+    assert batches.n_products == 2
     for i in range(20):
         np.testing.assert_allclose(found[i], rows @ rows[i], rtol=1e-5, atol=1e-5)
 

@@ -15,8 +15,8 @@ from samewise.adapt.guard import PLACES, Guard
 from samewise.adapt.item_units import ItemUnits
 from samewise.adapt.linear_part import LinearPart, frozen, matrix_of
 from samewise.files.state import Saved, State
-from samewise.kernels.adapter_event import embed_rows, hear_list
-from samewise.kernels.adapter_loops import Linear
+from samewise.kernels.adapter_event import REST, embed_rows, hear_list
+from samewise.kernels.adapter_loops import Linear, bet_on_wins
 
 ALPHA = 2.0
 BETA = 14.0
@@ -145,7 +145,7 @@ class AdapterCourse:
             self._linears,
             (self.memory.compiled, views, self._kernel),
             self._bets,
-            (int(tests[0] and self.guard is not None), *tests[1:]),
+            (int(tests[0]) * (1 if self.guard is None else 2), *tests[1:]),
             self.linear.lesson(weight),
             place,
         )
@@ -153,6 +153,13 @@ class AdapterCourse:
             self.memory.widen()
         if due and self.guard is not None:
             self._decide(self.guard)
+
+    def hear_lead(self, lead: float) -> None:
+        """Bet on an interleaved list from which there is nothing to learn."""
+        if self.guard is not None:
+            bet_on_wins(self.guard.bets[REST], lead)
+            if self.guard.bets[REST, 0] >= self._bets[2][REST]:
+                self._decide(self.guard)
 
     def _decide(self, guard: Guard) -> None:
         for place in PLACES:

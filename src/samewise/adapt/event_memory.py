@@ -11,7 +11,7 @@ from samewise._typing import Array
 from samewise.adapt.item_units import ItemUnits
 from samewise.files.state import Saved, State
 from samewise.kernels.adapter_event import fill_cells, no_sketches
-from samewise.kernels.event_cells import seen_by_none, take_out
+from samewise.kernels.event_cells import ENDED, NEVER, seen_by_none, take_out
 
 HEAVIEST = 1e6
 """The largest weight of an event."""
@@ -24,7 +24,8 @@ class EventMemory:
     """Judged lists that are remembered: queries q_i and which way the liked items lie, v_i.
 
     Events are numbered. The live form sees the newest `capacity` of them; a version sees those that
-    were remembered when it was made, for as long as it is kept.
+    were remembered when it was made, for as long as it is kept. An event that a later one
+    contradicts is no longer seen by the live form; a version made before goes on seeing it.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class EventMemory:
             return int(self._ring[self.count % self.capacity])
         if self._free:
             return self._free.pop()
-        if self._n_slots == len(self._events[1]):
+        if self._n_slots == len(self._of_slot):
             self._grow()
         self._n_slots += 1
         return self._n_slots - 1
@@ -127,14 +128,15 @@ class EventMemory:
     def state(self) -> State:
         """Events in the order of their numbers."""
         used = self.used_slots()
-        order = used[np.argsort(self.events[2][used], kind="stable")]
-        queries, directions, numbers, weights = (part[order] for part in self.events)
+        order = used[np.argsort(self._events[1][used], kind="stable")]
+        vectors, numbers, weights = (part[order] for part in self._events)
         arrays = {
-            "queries": queries,
-            "directions": directions,
+            "queries": vectors[:, 0],
+            "directions": vectors[:, 1],
             "numbers": numbers,
             "weights": weights,
             "cells": self._of_slot[order],
+            "ended": self._sketches[2][order, ENDED],
         }
         return State(arrays, {"count": self.count, "capacity": self.capacity})
 
@@ -164,14 +166,19 @@ class EventMemory:
         )
         saved.check(right, "numbers, weights and cells do not make a memory of events")
         memory._n_slots = n
-        memory._allocate(max(n, len(memory.events[2])))
-        for part, values in zip(
-            memory.events, (queries, directions, numbers, weights), strict=True
-        ):
-            part[:n] = values
+        memory._allocate(max(n, len(memory._of_slot)))
+        vectors, all_numbers, all_weights = memory._events
+        vectors[:n, 0], vectors[:n, 1] = queries, directions
+        all_numbers[:n], all_weights[:n] = numbers, weights
         while np.bincount(cells, minlength=1).max() >= memory._members.shape[1]:
             memory.widen()
         fill_cells(memory.compiled, cells, units.compiled)
+        # Earlier files are without contradictions.
+        if saved.has("ended"):
+            ended = saved.array("ended", n, dtypes=["int64"], empty=True)
+            right = (ended == NEVER) | ((ended > numbers) & (ended < memory.count))
+            saved.check(bool(right.all()), "ended must be numbers of later events")
+            memory._sketches[2][:n, ENDED] = ended
         seen = np.flatnonzero(numbers >= first)
         if len(seen):
             memory._ring[numbers[seen] % memory.capacity] = seen

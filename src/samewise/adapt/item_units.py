@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -127,15 +128,17 @@ def _nearest(X: Array, random: np.random.RandomState) -> float:
 
 def single(values: Any) -> Array:
     """A copy in float32; what overflows is infinite, and refused where sizes are looked at."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float32:
+        return values.copy(order="C")
     with np.errstate(over="ignore"):
         return np.array(values, dtype=np.float32, order="C")
 
 
 def within_range(rows: NDArray[Any]) -> Array:
     """Results in float32; refused if they overflow, as forged or extreme numbers may."""
-    with np.errstate(over="ignore"):
-        found = rows.astype(np.float32, copy=False)
-    if not np.isfinite(found).all():
+    found = rows if rows.dtype == np.float32 else single(rows)
+    # In float64 the sum of finite ones cannot overflow.
+    if not math.isfinite(found.sum(dtype=np.float64)):
         raise InvalidInputError(
             "What was learned takes these queries out of the range of float32; scale queries and "
             "items to unit length."

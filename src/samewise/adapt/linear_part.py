@@ -14,7 +14,9 @@ from samewise.kernels.adapter_loops import Linear, mean_of
 RELAX = 0.5
 """τ = ℓ / (‖v‖² ‖phi‖² + 0.5 / weight): PA-II's step."""
 NEWEST = 4.0
-"""The newest D counts 4/(t + 3) in D̄: a mean over about the last quarter of the events."""
+"""The newest D counts 4/(t + 3) in D̄: a mean over about the last quarter of the events,"""
+LONGEST = 3000.0
+"""of at most so many: what was learned of preferences that have changed is not to stay in it."""
 WAITING = 16
 """Updates that pass through the matrices together."""
 
@@ -64,7 +66,7 @@ class LinearPart:
     def lesson(self, weight: float) -> tuple[float, float, float, float, float]:
         """What compiled code takes beside a list that is learned from; counts it."""
         self.t += 1
-        window = self.t if self.half_life is None else min(self.t, self.half_life)
+        window = min(self.t, LONGEST if self.half_life is None else min(LONGEST, self.half_life))
         newest = min(NEWEST / (window + 3.0), 1.0)
         return self.margin, weight, RELAX, self._decay, newest
 

@@ -54,7 +54,8 @@ class LiveAdapter(ServingAdapter):
         ℓ = mean of margin · g − (s_i − s_j) over them,   τ = ℓ / (‖v‖² ‖phi‖² + 0.5),
         D += τ phi(q) vᵀ,
 
-    and D̄ is the mean of D that gives the newest the weight 4/(t + 3).
+    and D̄ is the mean of D that gives the newest the weight 4/(min(t, 3000) + 3). A judged list ends
+    remembered ones that are close (K_i ≥ 0.3) and say the opposite (v·v_i < −0.4 ‖v‖‖v_i‖).
 
     What is served is the start, until judged lists have shown that the live form is better; then a
     frozen copy of it. The order and the first place are tested apart, each by a wealth that, were
@@ -74,8 +75,7 @@ class LiveAdapter(ServingAdapter):
     memory : int, default=20000
         How many lists are remembered; 0 leaves the linear part alone.
     half_life : float or None, default=None
-        After how many events what was learned counts half. None keeps it: new answers then win over
-        old ones as they become more.
+        After how many events what was learned counts half. None keeps what is not contradicted.
     expand : bool, default=False
         Whether `rank` and `rerank` add the mean of the five best items to a query and rank again,
         below the first place: pseudo-relevance feedback, which needs no answers.
@@ -280,13 +280,11 @@ class LiveAdapter(ServingAdapter):
             False if the event was seen before.
         """
         course = self._fitted
-        said: Event
+        said: Event = Judged(query, shown, y, candidate)
         if isinstance(query, Event):
             if not (shown is None and y is None and candidate is None):
                 raise InvalidInputError("An event has its own items and answers: pass it alone.")
             said = query
-        else:
-            said = Judged(query, shown, y, candidate)
         with alone(self):
             found = self._read(said, weight, user, event)
             if found is not None:
@@ -326,12 +324,14 @@ class LiveAdapter(ServingAdapter):
             return read_event(said, self._items(), self._contrast)
 
     def _hear(self, course: AdapterCourse, heard: Heard, vectors: Array) -> None:
-        """Learn from an event, if there is something to learn."""
+        """Learn from an event, or bet on an interleaved one, of which nothing was skipped."""
         course.n_events += 1
         if heard.two_kinds and heard.weight:
             base = self._base(heard.query)
             tests = (heard.tested, heard.lead, heard.candidate)
             course.hear(heard.query, base, vectors, heard.grades, heard.weight, tests)
+        elif heard.lead and heard.weight:
+            course.hear_lead(heard.lead)
 
     def _contrast(self, query: Array, up: bool) -> Indices:
         """What a single item is set against: five from ranks 100 to 1000, or the best seven."""

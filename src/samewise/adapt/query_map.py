@@ -89,7 +89,7 @@ class QueryMap:
         """
         Q = parameter_array(Q, "Q")
         one = Q.ndim == 1
-        rows = checked_items([Q] if one else Q, len(self.bias), "Q").astype(np.float32)
+        rows = checked_items(Q[None] if one else Q, len(self.bias), "Q").astype(np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
             out = rows @ self.matrix + self.bias
             if len(self.queries):
@@ -121,7 +121,7 @@ def query_map(
     if memory:
         events = course.memory.state().arrays
         first, last, now = window
-        seen = (events["numbers"] >= first) & (events["numbers"] < last)
+        seen = (events["numbers"] >= first) & (events["numbers"] < last) & (events["ended"] >= last)
         queries, directions = events["queries"][seen], events["directions"][seen]
         half_life = course.linear.half_life
         rate = 0.0 if half_life is None else math.log(2.0) / half_life

@@ -117,7 +117,7 @@ class ServingAdapter(Storable, storable=False):
         course = self._fitted
         Q = parameter_array(Q, "Q")
         one = Q.ndim == 1
-        rows = checked_items([Q] if one else Q, course.units.n_features, "Q")
+        rows = checked_items(Q[None] if one else Q, course.units.n_features, "Q")
         rows = single(rows)
         with alone(self), np.errstate(over="ignore", invalid="ignore"):
             found = course.embed(rows, self._base(rows), *course.form(which, place))

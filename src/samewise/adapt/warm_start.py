@@ -38,6 +38,8 @@ HELD_OUT, MOST_HELD_OUT = 0.2, 1000
 """The share of queries that is held out, one half to stop by and the other to test, and their
 most."""
 LEAST = 20
+SHORTEST = 1e-6
+"""The least mean squared length of relevant items, in units of g; steps are divided by it."""
 MEASURES = ("nDCG", "MRR", "recall@10", "first")
 
 
@@ -188,6 +190,12 @@ class WarmStarter:
 
     def learn(self, pairs: RelevantPairs) -> tuple[Array, WarmStart]:
         """D, and what was found about it."""
+        squares = float(np.einsum("ij,ij->", pairs.items, pairs.items, dtype=np.float64))
+        if not squares / len(pairs.items) > SHORTEST * self._units.gap:
+            raise InvalidInputError(
+                "The relevant items are zero, or far shorter than the items that the adapter was "
+                "fitted on; give vectors of the same model."
+            )
         n = len(pairs.queries)
         order = self._random.permutation(n)
         held = min(int(HELD_OUT * n), MOST_HELD_OUT)

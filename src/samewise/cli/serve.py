@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -32,9 +32,22 @@ def serve(
         str | None,
         typer.Option(help="MODULE:FUNCTION that makes vectors of a list of texts."),
     ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(
+            help="postgresql://… for the log of collections that are made from now on.",
+            envvar="SAMEWISE_EVENTS",
+        ),
+    ] = None,
     snapshot_every: Annotated[
         int, typer.Option(min=1, help="Events between two snapshots of a model.")
     ] = 5000,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=0, max=64, help="Processes that answer searches beside the one that writes."
+        ),
+    ] = 0,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Answer searches, but let nobody change anything.")
     ] = False,
@@ -45,7 +58,7 @@ def serve(
     Example: samewise serve data
     """
     if check:
-        return _checked(folder)
+        return _checked(folder, events)
     try:
         import uvicorn
 
@@ -54,16 +67,31 @@ def serve(
     except ModuleNotFoundError as error:
         needed = "samewise serve needs pip install 'samewise[serve]'."
         raise ImportError(needed) from error
+    from samewise.serve.reader_process import serve_with_readers
     from samewise.serve.service import Service
+    from samewise.serve.text_function import text_function
+    from samewise.serve.warming import compile_loops
 
     tokens = Tokens(token or (), read_only)
     if not tokens and not is_loopback(host):
         raise InvalidInputError(
             f"{host} can be reached by others: give --token, or listen on 127.0.0.1."
         )
-    service = Service(folder, None if encoder is None else _function(encoder), snapshot_every)
+    if workers and os.name != "posix":
+        raise InvalidInputError("--workers needs a POSIX system; leave it out here.")
+    if workers and events:
+        raise InvalidInputError(
+            "--workers read the log beside the items, and --events keeps it elsewhere: leave one of "
+            "them out."
+        )
+    encode = None if encoder is None else text_function(encoder)
+    compile_loops()
+    service = Service(folder, encode, snapshot_every, events)
     say(f"samewise serves {folder} at http://{host}:{port}")
     sys.stdout.flush()
+    if workers:
+        serve_with_readers(service, (host, port), list(token or ()), read_only, encoder, workers)
+        return None
     uvicorn.run(
         make_app(service, tokens),
         host=host,
@@ -75,25 +103,10 @@ def serve(
     return None
 
 
-def _function(name: str) -> Any:
-    """The function that MODULE:FUNCTION names; modules of the current folder are found."""
-    module, colon, function = name.partition(":")
-    if not colon or not module or not function:
-        raise InvalidInputError(f"--encoder must be MODULE:FUNCTION. Got {name!r}.")
-    sys.path.insert(0, "")
-    try:
-        found = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise InvalidInputError(f"--encoder {name!r} was not found: {error}.") from error
-    if not callable(found):
-        raise InvalidInputError(f"--encoder {name!r} is not a function.")
-    return found
-
-
-def _checked(folder: Path) -> Answer:
+def _checked(folder: Path, events: str | None) -> Answer:
     from samewise.serve.checking import check_folder
 
-    counts, problems = check_folder(folder)
+    counts, problems = check_folder(folder, events)
     if problems:
         raise InvalidInputError(" ".join(problems))
 

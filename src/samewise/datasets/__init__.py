@@ -1,7 +1,7 @@
 """Data sets from files or from OpenML, short texts, and toy problems with known answers."""
 
 from samewise.datasets.help_desk import load_help_desk
-from samewise.datasets.known import KNOWN, OPENML, Known
+from samewise.datasets.known import KNOWN, OPENML
 from samewise.datasets.openml import fetch
 from samewise.datasets.separable_pairs import make_separable_pairs
 from samewise.datasets.store import available, load
@@ -10,7 +10,6 @@ from samewise.datasets.toys import make_concentric_circles, make_noisy_digits, m
 __all__ = [
     "KNOWN",
     "OPENML",
-    "Known",
     "available",
     "fetch",
     "load",

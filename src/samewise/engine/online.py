@@ -39,9 +39,6 @@ norm, squares added; variances and covariances only shrink; what is divided by i
 further apart than float64 has digits are not ordinary: rounding may make an inverse singular."""
 MODERATE = {np.dtype(np.float64): 1e30, np.dtype(np.float32): 1e12}
 """The same for the matrix and for what it was made with."""
-MANY = 128
-"""Beside so many dense examples a copy of the matrix costs nothing, and fewer take no memory beside
-it. It is kept in case memory runs out amid them."""
 
 
 class Online:
@@ -69,8 +66,8 @@ class Online:
         """What is learned inside is learned as a whole or, if an error is raised, not at all.
 
         A copy of the state is kept only where it may be needed. To copy a matrix takes as long as
-        to learn from an example of as many dimensions, and one example, or a few, of ordinary
-        numbers cannot fail once they have been looked at.
+        to learn from an example of as many dimensions, and one example, or one portion, of
+        ordinary numbers cannot fail once it has been looked at.
         """
         self._kept = {}
         try:
@@ -198,7 +195,7 @@ class Online:
         """Go through the examples once; whether to stop before the end of all passes."""
         with few_threads(examples.X.shape[1]):
             parts = list(portions(examples, *course.sizes))
-            if len(parts) > 1 or course.n_passes > 1 or _copies_worth(examples) > MANY:
+            if len(parts) > 1 or course.n_passes > 1:
                 self.hold()
             for part in parts:
                 course.show(examples[part])
@@ -277,11 +274,6 @@ def portions(examples: Pairs | Triplets, least: int = 256, most: int = 8192) -> 
     size = min(max(least, int(2**18 / max(width, 1))), most)
     for start in range(0, len(examples), size):
         yield slice(start, min(start + size, len(examples)))
-
-
-def _copies_worth(examples: Pairs | Triplets) -> float:
-    """How many copies of the matrix take as long as to learn from the examples."""
-    return float(len(examples) * (_row_size(examples.X) / max(examples.X.shape[1], 1)) ** 2)
 
 
 def _row_size(X: Matrix) -> float:

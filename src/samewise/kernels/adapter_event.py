@@ -1,4 +1,8 @@
-"""Queries under several forms at once, and what one judged list says about these forms."""
+"""Queries under several forms at once, and what one judged list says about these forms.
+
+What takes longer than to take the GIL again gives it up: searches are answered meanwhile. Who
+learns and who reads are kept apart by `alone`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from samewise.kernels.adapter_loops import (
     add_product,
     agreement,
     bet,
+    bet_on_wins,
     combine,
     contrast,
     learn_list,
@@ -30,6 +35,7 @@ from samewise.kernels.event_cells import (
     Kernel,
     Numbers,
     Sketches,
+    contradict,
     nearest_pivots,
     put,
     recall,
@@ -107,7 +113,7 @@ def near_cells(z: Array, units: Units) -> Numbers:
     return nearest_pivots(units[3], units[4], z, PROBES)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def embed_rows(
     Q: Array,
     F: Array,
@@ -134,7 +140,7 @@ def embed_rows(
             recall(Q[i], z, near_cells(z, units), memory, view, kernel, out[i : i + 1])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def hear_list(
     queries: tuple[Array, Array],
     shown: Array,
@@ -165,8 +171,8 @@ def hear_list(
         where the AUC and the first place of the list under start, served and live are written; NaN
         where the list says nothing about them.
     heard
-        Whether the list tests the forms; the lead of the live form in an interleaved one; and the
-        place of its candidate, −1 if there is none.
+        2 where the list tests the forms, 1 where it is a judged list all the same; the lead of the
+        live form in an interleaved one; and the place of its candidate, −1 if there is none.
     place
         The slot to remember the list in (none if negative) and its number.
 
@@ -182,16 +188,22 @@ def hear_list(
     add_product(f, linears[0], 0, 1.0, moved)
     bets, recent, limits, tested = guard
     tested[:] = math.nan
-    if heard[0]:
+    close = near[:0]
+    if heard[0] == 2:
         under = _under(base, f, moved, linears, views.shape[0])
-        recall(q, z, near, remembered, views, kernel, under[: views.shape[0]])
+        close = recall(q, z, near, remembered, views, kernel, under[: views.shape[0]])
         _place_bets(under, shown, grades, heard[2], bets, recent, tested)
+    elif heard[0] == 1:
+        close = recall(q, z, near, remembered, views[:1], kernel, np.zeros_like(q)[None])
     elif heard[1] != 0.0:
-        bet(bets[REST], heard[1])
+        bet_on_wins(bets[REST], heard[1])
     learn_list(linears[0], f, moved, base, shown, grades, lesson)
     full = False
     if place[0] >= 0:
-        full = _remember(q, shown, grades, near[0], remembered, place, lesson[1])
+        direction = np.empty_like(q)
+        contrast(shown, grades, direction)
+        contradict(direction, close, remembered, place[1], lesson[1])
+        full = _remember(q, direction, near[0], remembered, place, lesson[1])
         sketch(z, float(np.dot(q, units[0])), place[1], remembered[2], place[0])
     due = False
     for i in range(bets.shape[0]):
@@ -235,11 +247,11 @@ def _place_bets(
         auc[w], best[w] = agreement(scores, grades, candidate)
     tested[:, 0] = auc[n - 1], auc[1], auc[0]
     tested[:, 1] = best[n - 1], best[n - 2], best[0]
-    bet(bets[FIRST], best[0] - best[n - 2])
+    bet_on_wins(bets[FIRST], best[0] - best[n - 2])
     bet(bets[FALL_FIRST], best[n - 1] - best[n - 2])
     if math.isnan(auc[0]):
         return
-    bet(bets[REST], np.sign(auc[0] - auc[1]))
+    bet_on_wins(bets[REST], np.sign(auc[0] - auc[1]))
     bets[GAIN, 1] += 1.0
     bets[GAIN, 2] += auc[0] - auc[1]
     agreed = 2.0 * auc[n - 1] - 1.0
@@ -251,14 +263,13 @@ def _place_bets(
 @njit(cache=True)
 def _remember(
     q: Array,
-    shown: Array,
-    grades: Grades,
+    direction: Array,
     cell: int,
     memory: Memory,
     place: tuple[int, int],
     weight: float,
 ) -> bool:
-    """Write a list that has items of two kinds into a slot, in the place of what it held.
+    """Write a query and its direction into a slot, in the place of what it held.
 
     Returns whether its cell is full.
     """
@@ -267,13 +278,12 @@ def _remember(
     if cells[2][slot] >= 0:
         take_out(cells, slot)
     vectors, numbers, weights = events
-    vectors[slot, 0] = q
-    contrast(shown, grades, vectors[slot, 1])
+    vectors[slot, 0], vectors[slot, 1] = q, direction
     numbers[slot], weights[slot] = number, weight
     return put(cells, slot, cell)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fill_cells(memory: Memory, of_slot: Numbers, units: Units) -> None:
     """Put the events of the first slots into cells, and write their sketches."""
     cells, (vectors, numbers, _), sketches = memory

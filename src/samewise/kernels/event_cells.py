@@ -8,7 +8,8 @@ vectors would have to come from slow memory.
     cells     the slots in each cell, the newest last; how many; the cell of each slot (−1: none)
     events    query and direction, number and weight of each slot
     sketches  of each slot, in two lines of the cache: coordinates as whole numbers up to 127, their
-              unit, μ·q_i, and again the number; as int8, float32 and int64
+              unit, μ·q_i, again the number, and the number of the event that contradicted it; as
+              int8, float32 and int64
 """
 
 from __future__ import annotations
@@ -31,14 +32,20 @@ Kernel: TypeAlias = tuple[float, float, float, float, int]
 
 LINES = 128
 """Bytes of a sketch: two lines of the cache."""
-SKETCHED = LINES - 16
-"""Leading coordinates in a sketch. What follows are two floats and a number of 8 bytes."""
+SKETCHED = LINES - 24
+"""Leading coordinates in a sketch. What follows are two floats and two numbers of 8 bytes."""
 _UNIT, _OFFSET, _NUMBER = SKETCHED // 4, SKETCHED // 4 + 1, SKETCHED // 8 + 1
+ENDED = _NUMBER + 1
+NEVER = 2**62
+"""In the place of the number of an event that contradicted another, where there was none."""
 PROBES = 8
 CANDIDATES = 320
 """Cells, and events in them that a view sees, that are looked at for a query."""
 LEAST = 1e-4
 """Below this a kernel counts as 0."""
+CLOSE, OPPOSITE = 0.3, -0.4
+"""An event contradicts a remembered one whose kernel at its query is at least the first, and whose
+direction has a cosine below the second with its own."""
 
 
 @njit(cache=True, fastmath=FAST)
@@ -112,7 +119,7 @@ def sketch(z: Array, offset: float, number: int, sketches: Sketches, slot: int) 
     for k in range(n):
         codes[slot, k] = np.int8(np.rint(z[k] * scale))
     floats[slot, _UNIT], floats[slot, _OFFSET] = unit, offset
-    whole[slot, _NUMBER] = number
+    whole[slot, _NUMBER], whole[slot, ENDED] = number, NEVER
 
 
 @njit(cache=True, fastmath=FAST)
@@ -137,13 +144,16 @@ def _candidates(
     for cell in near:
         for at in range(counts[cell] - 1, -1, -1):
             slot = members[cell, at]
-            number = whole[slot, _NUMBER]
-            total = z.dtype.type(0)
-            for k in range(width):
-                total += z.dtype.type(codes[slot, k]) * z[k]
-            score = floats[slot, _UNIT] * total + floats[slot, _OFFSET]
+            number, ended = whole[slot, _NUMBER], whole[slot, ENDED]
+            score, scored = z.dtype.type(0), False
             for w in range(n_views):
-                if held[w] < most and views[w, 0] <= number < views[w, 1]:
+                # In the window of the view, and what contradicts it is not.
+                if held[w] < most and views[w, 0] <= number < views[w, 1] <= ended:
+                    if not scored:
+                        for k in range(width):
+                            score += z.dtype.type(codes[slot, k]) * z[k]
+                        score = floats[slot, _UNIT] * score + floats[slot, _OFFSET]
+                        scored = True
                     found[w, held[w]], scores[w, held[w]] = slot, score
                     held[w] += 1
         if held.min() == most:
@@ -232,8 +242,10 @@ def recall(
     views: Numbers,
     kernel: Kernel,
     out: Array,
-) -> None:
+) -> Numbers:
     """out[w] += α Σ K_i v_i / (Σ K_i + 1) for each view w, over the nearest events it sees.
+
+    Returns the slots that the first view has close to q.
 
     A view is (first number, number after the last, now): the events it sees and the time by which
     it judges their age; where the first is not below the second it sees none. z are leading
@@ -247,6 +259,7 @@ def recall(
     scores = np.empty((views.shape[0], CANDIDATES), dtype=q.dtype)
     held = _candidates(z, near, cells, sketches, views, found, scores)
     K = np.empty(nearest)
+    close, n_close = np.empty(nearest, dtype=np.int64), 0
     for w in range(views.shape[0]):
         total, n = 0.0, 0
         for j in range(_keep_nearest(found[w], scores[w], held[w], nearest)):
@@ -254,11 +267,33 @@ def recall(
             # Far beyond what unit vectors reach, and far below what overflows.
             s = min(beta * (float(_dot(q, vectors[slot, 0])) - center), 60.0)
             K[n] = weights[slot] * math.exp(s - rate * (views[w, 2] - numbers[slot]))
+            if w == 0 and K[n] >= CLOSE:
+                close[n_close] = slot
+                n_close += 1
             if K[n] >= LEAST:
                 found[w, n] = slot
                 total += K[n]
                 n += 1
         _add_directions(out[w], vectors, found[w, :n], K[:n] * (alpha / (total + 1.0)))
+    return close[:n_close]
+
+
+@njit(cache=True)
+def contradict(
+    direction: Array,
+    close: Numbers,
+    memory: tuple[Cells, Events, Sketches],
+    number: int,
+    weight: float,
+) -> None:
+    """End events close to a new one of this number that say the opposite, and weigh no more."""
+    _, (vectors, _, weights), (_, _, whole) = memory
+    size = float(_dot(direction, direction))
+    for slot in close:
+        old = vectors[slot, 1]
+        most = OPPOSITE * math.sqrt(size * float(_dot(old, old)))
+        if float(_dot(old, direction)) < most and weights[slot] <= weight:
+            whole[slot, ENDED] = number
 
 
 @njit(cache=True)

@@ -58,7 +58,7 @@ def sound_rows(X: Any, name: str = "X") -> Any:
 
 def refuse_masked(values: Any, name: str) -> None:
     """Refuse an array with masked values: what lies below the mask would be taken for values."""
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InvalidInputError(
             f"{name} is a masked array with {np.ma.count_masked(values)} masked values. Fill them, "
             "or leave their rows out."

@@ -17,7 +17,9 @@ from samewise.serve.replaying import replayed
 from samewise.serve.text_encoder import TextEncoder
 
 
-def check_folder(folder: Path) -> tuple[dict[str, dict[str, int]], list[str]]:
+def check_folder(
+    folder: Path, url: str | None = None
+) -> tuple[dict[str, dict[str, int]], list[str]]:
     """What the collections of a folder hold, and what is wrong with them.
 
     A tail that a killed process left behind its last commit is cut off, as at every start; that is
@@ -27,6 +29,8 @@ def check_folder(folder: Path) -> tuple[dict[str, dict[str, int]], list[str]]:
     ----------
     folder : Path
         The folder of a service that is not running.
+    url : str, default=None
+        Of the PostgreSQL database that has the logs of some collections.
 
     Returns
     -------
@@ -46,7 +50,7 @@ def check_folder(folder: Path) -> tuple[dict[str, dict[str, int]], list[str]]:
             try:
                 if not is_collection(path):
                     continue
-                stores = CollectionStores(path)
+                stores = CollectionStores(path, url=url)
             except (FileFormatError, OSError) as error:
                 problems.append(str(error))
                 continue

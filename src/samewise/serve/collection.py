@@ -29,21 +29,18 @@ from samewise.serve.feedback_resolving import (
     resolved,
 )
 from samewise.serve.group_commit import BusyError
-from samewise.serve.item_search import ProductBatches
+from samewise.serve.item_graph import GraphKeeper
 from samewise.serve.learning import SNAPSHOT_EVERY, Learning, StoppedError
-from samewise.serve.searching import Question, Searching
+from samewise.serve.searched_collection import Encode, NotReadyError, SearchedCollection
+from samewise.serve.searching import Searching
 from samewise.serve.text_encoder import WIDTH, TextEncoder
 
 MOST_LAG = 200_000
 """Committed events that may wait to be learned from; beyond this, feedback is refused."""
+FITTED = 20_000
+"""Items of which the adapter takes its units; a sample where there are more."""
 PATIENCE = 30.0
 """Seconds to wait for the learner, for what must be answered after it has followed."""
-
-Encode = Callable[[Sequence[str]], Any]
-
-
-class NotReadyError(InvalidInputError):
-    """The collection has too few items to be searched."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class Acknowledged:
     new: bool
 
 
-class Collection:
+class Collection(SearchedCollection):
     """A collection that is open. All methods may be called by many threads.
 
     Parameters
@@ -67,6 +64,8 @@ class Collection:
         Vectors of texts, for a collection with ``encoder="callable"``.
     snapshot_every : int, default=SNAPSHOT_EVERY
         Lessons between snapshots of the model.
+    url : str, default=None
+        Of a PostgreSQL database for the log of a new collection.
     """
 
     def __init__(
@@ -75,23 +74,26 @@ class Collection:
         settings: Settings | None = None,
         encode: Encode | None = None,
         snapshot_every: int = SNAPSHOT_EVERY,
+        url: str | None = None,
     ) -> None:
-        self.stores = CollectionStores(folder, settings)
+        self.stores = CollectionStores(folder, settings, url=url)
         self._encode = encode
         self._encoder = self._newest_encoder()
         stores = self.stores
         self.learning = Learning(stores.events, stores.models, stores.vectors, snapshot_every)
         stores.on_commit = self.learning.committed
-        self.searching = Searching(stores, self.learning, ProductBatches())
-
-    @property
-    def settings(self) -> Settings:
-        """How it works."""
-        return self.stores.settings
+        self.graphs = GraphKeeper(
+            folder / "graph",
+            lambda: stores.snapshot,
+            stores.impressions.queries,
+            self.settings.index_from,
+        )
+        self.searching = Searching(stores, self.learning, self.graphs)
 
     def close(self) -> None:
         """Commit what is waiting, write a snapshot, and close the files."""
         self.stores.commits.close()
+        self.graphs.close()
         self.learning.close()
         self.stores.close()
 
@@ -123,17 +125,6 @@ class Collection:
             raise InvalidInputError(f"The payload of {id!r} needs a text in the field {field!r}.")
         return text
 
-    def _vectors_of(self, texts: Sequence[str]) -> Array | None:
-        """Vectors of texts; None before the built-in encoder is fitted."""
-        if self.settings.encoder == "text":
-            return None if self._encoder is None else self._encoder.encode(texts)
-        if self._encode is None:
-            raise InvalidInputError(
-                "This collection makes vectors by a function; start the service with --encoder "
-                "module:function."
-            )
-        return checked_items(self._encode(texts), self.stores.width, "vectors").astype(np.float32)
-
     def delete(self, ids: Sequence[str]) -> tuple[int, int]:
         """Remove items: how many there were, and the number of the commit."""
         n_found, seq = self.stores.commits.do(lambda: self.stores.delete(ids))
@@ -162,14 +153,6 @@ class Collection:
             self._encoder = self._newest_encoder()
             raise
 
-    def _newest_encoder(self) -> TextEncoder | None:
-        """The encoder of the newest start."""
-        start = self.stores.events.newest("start", self.stores.events.last())
-        if start is None or start.body["encoder"] is None:
-            return None
-        found: TextEncoder = self.stores.models.read_named(start.body["encoder"], TextEncoder)
-        return found
-
     def _new_encoder(self) -> tuple[TextEncoder, Array]:
         """The encoder of the items' texts; items get its vectors."""
         alive = self.stores.items.all_alive()
@@ -186,7 +169,10 @@ class Collection:
         snapshot = self.stores.snapshot
         if snapshot.n_alive < 2:
             raise NotReadyError("A collection needs at least two items before it can be searched.")
-        return snapshot.maps.rows(np.flatnonzero(snapshot.alive))
+        rows = np.flatnonzero(snapshot.alive)
+        if len(rows) > FITTED:
+            rows = np.random.RandomState(0).choice(rows, FITTED, replace=False)
+        return snapshot.maps.rows(rows)
 
     def _new_adapter(self, rows: Array) -> LiveAdapter:
         settings = self.settings
@@ -211,7 +197,7 @@ class Collection:
             newest = self.stores.events.newest("start", self.stores.events.last())
             assert newest is not None
             body["encoder"] = newest.body["encoder"]
-        return self.stores.events.append("start", body)[0]
+        return self.stores.note_start(body)
 
     def _followed(self, work: Callable[[], int]) -> int:
         """Commit a record and wait until the learner has taken it; its number."""
@@ -219,36 +205,6 @@ class Collection:
         if not self.learning.wait(seq, PATIENCE):
             raise BusyError("It is committed, but the learner has not reached it yet.")
         return seq
-
-    # Search
-
-    def query_vector(self, vector: Any, text: str | None) -> Array:
-        """The vector of a query that was given as numbers or as a text."""
-        if vector is not None:
-            found = checked_items([vector], self.stores.width, "A query").astype(np.float32)
-        elif self.settings.encoder == "given":
-            raise InvalidInputError("Queries of this collection are vectors, not texts.")
-        else:
-            encoded = self._vectors_of([str(text)])
-            if encoded is None:
-                raise NotReadyError("The encoder is not fitted yet; POST start.")
-            found = encoded
-        return found[0]
-
-    def search(self, question: Question, vector: Any = None, text: str | None = None) -> Any:
-        """Answer a search; the first one starts the collection."""
-        self.follow(question.min_seq, question.patience)
-        return self.searching.answer(question, self.query_vector(vector, text), text)
-
-    def follow(self, seq: int, patience: float = 5.0) -> None:
-        """Start if that was not done, and wait until a record was learned from."""
-        self._ensure_started()
-        if seq > self.learning.seq and not self._reached(seq, patience):
-            raise BusyError(f"The record {seq} is not learned from yet; try again.")
-
-    def _reached(self, seq: int, patience: float) -> bool:
-        """Wait for a record to be learned from, if there is one."""
-        return seq <= self.stores.events.last() and self.learning.wait(seq, patience)
 
     def _ensure_started(self) -> None:
         if self.learning.failed is not None:
@@ -409,6 +365,7 @@ class Collection:
         return {
             "items": snapshot.n_alive if self.stores.width else self.stores.items.count(),
             "rows": snapshot.maps.n_rows,
+            "indexed": 0 if self.graphs.graph is None else self.graphs.graph.n_rows,
             "width": self.stores.width,
             "seq": self.learning.seq,
             "committed": self.stores.events.last(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -14,9 +15,9 @@ import numpy as np
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.serve.database import Database
-from samewise.serve.event_store import SQLiteEvents
-from samewise.serve.group_commit import GroupCommit
-from samewise.serve.impressions import Impressions
+from samewise.serve.event_store import EventStore, SQLiteEvents
+from samewise.serve.group_commit import BusyError, GroupCommit
+from samewise.serve.impressions import Impression, Impressions
 from samewise.serve.item_search import ItemSnapshot
 from samewise.serve.item_table import ItemTable
 from samewise.serve.model_files import ModelFiles
@@ -38,6 +39,8 @@ class Settings:
         The field of a payload that is encoded.
     guard, margin, memory, half_life
         Parameters of the `LiveAdapter`.
+    index_from : int or None
+        From how many items on they are searched by a graph; None for never.
     """
 
     encoder: str = "given"
@@ -46,6 +49,7 @@ class Settings:
     margin: float = 0.3
     memory: int = 20_000
     half_life: float | None = None
+    index_from: int | None = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,20 @@ def is_collection(folder: Path) -> bool:
         database.close()
 
 
+def events_of(database: Database, url: str | None) -> EventStore:
+    """The log of a collection, where it was when the collection was made."""
+    id = database.setting("events")
+    if id is None:
+        return SQLiteEvents(database)
+    if url is None:
+        raise InvalidInputError(
+            f"The events of {database.path.parent} are in PostgreSQL; give --events postgresql://…."
+        )
+    from samewise.serve.postgres_events import PostgresEvents
+
+    return PostgresEvents(url, id)
+
+
 class CollectionStores:
     """The files of a collection.
 
@@ -78,10 +96,17 @@ class CollectionStores:
         Of a new collection.
     segment_bytes : int, default=SEGMENT_BYTES
         The size of a segment of vectors, of a new collection.
+    url : str, default=None
+        Of a PostgreSQL database, for the log of a new collection; that of an old one stays where it
+        is.
     """
 
     def __init__(
-        self, folder: Path, settings: Settings | None = None, segment_bytes: int = SEGMENT_BYTES
+        self,
+        folder: Path,
+        settings: Settings | None = None,
+        segment_bytes: int = SEGMENT_BYTES,
+        url: str | None = None,
     ) -> None:
         for each in (folder, folder / "models", folder / "vectors"):
             each.mkdir(exist_ok=True)
@@ -90,9 +115,16 @@ class CollectionStores:
         if settings is not None and self.database.setting("settings") is None:
             with self.database.transaction():
                 self.database.set("segment_bytes", str(segment_bytes))
+                if url is not None:
+                    self.database.set("events", secrets.token_hex(16))
                 self.database.set("settings", json.dumps(asdict(settings)))
         self.settings = Settings(**json.loads(self.database.setting("settings") or "{}"))
-        self.events = SQLiteEvents(self.database)
+        self._unsettled = True
+        try:
+            self.events = events_of(self.database, url)
+        except BaseException:
+            self.database.close()
+            raise
         self.items = ItemTable(self.database)
         self.impressions = Impressions(self.database, IMPRESSIONS_KEPT)
         self.models = ModelFiles(folder / "models")
@@ -100,6 +132,8 @@ class CollectionStores:
         width = self.database.setting("width")
         if width is not None:
             self._open_segments(int(width))
+        with self.events.transaction(), self.database.transaction():
+            self._settle()
         self.models.drop_unsound(self.events.last(), self.events.all_of("forget"))
         self.models.drop_unnamed(self.events.all_of("start"))
         self._alive = self.items.alive(0 if self.segments is None else self.segments.n_rows)
@@ -122,11 +156,21 @@ class CollectionStores:
         """The vectors of rows."""
         return self.snapshot.maps.rows(rows)
 
+    def keep(self, impression: Impression) -> None:
+        """Keep it in memory at once; the next commit writes it, and nobody waits for that."""
+        self.impressions.remember(impression)
+        try:
+            self.commits.submit(lambda: self.impressions.write(impression))
+        except BusyError:
+            # It stays in memory; a search is answered also where nothing can be written.
+            pass
+
     def close(self) -> None:
         """Commit what is waiting, and close the files."""
         self.commits.close()
         if self.segments is not None:
             self.segments.close()
+        self.events.close()
         self.database.close()
 
     # The writer's thread
@@ -135,22 +179,45 @@ class CollectionStores:
     def _transaction(self) -> Iterator[None]:
         before, n_rows = self._rows_before()
         self._died, self._dropped = [], []
-        try:
-            with self.database.transaction():
-                yield
-                if self.segments is not None:
-                    self.segments.sync()
-        except BaseException:
-            self.events.restart()
-            self._take_back(before, n_rows)
-            raise
+        with self.events.transaction():
+            try:
+                with self.database.transaction():
+                    if self._unsettled:
+                        self._settle()
+                    yield
+                    if self.segments is not None:
+                        self.segments.sync()
+            except BaseException:
+                self._take_back(before, n_rows)
+                raise
+            # What records of the log name is committed before them, wherever the log is.
+            self._publish()
+            self._unsettled = True
+        self._unsettled = False
+
+    def _settle(self) -> None:
+        """Add the newest start to the log, if only the database here has it.
+
+        The commit of a log elsewhere can fail after that of the database, whose items may have the
+        vectors of a new start by then.
+        """
+        noted = self.database.setting("start")
+        newest = self.events.newest("start", self.events.last())
+        if noted is not None and (newest is None or newest.body != json.loads(noted)):
+            self.events.append("start", json.loads(noted))
+        self._unsettled = False
+
+    def note_start(self, body: dict[str, Any]) -> int:
+        """Add the record of a start; its number."""
+        self.database.set("start", json.dumps(body))
+        return self.events.append("start", body)[0]
 
     @contextmanager
     def _part(self) -> Iterator[None]:
         before, n_rows = self._rows_before()
         seq, n_died = self.events.position, len(self._died)
         try:
-            with self.database.part():
+            with self.events.part(), self.database.part():
                 yield
         except BaseException:
             self.events.position = seq
@@ -169,7 +236,11 @@ class CollectionStores:
             before.take_back(n_rows)
 
     def _after(self) -> None:
-        """Publish what was committed."""
+        """The records of a group are committed."""
+        self.on_commit(self.events.position - 1)
+
+    def _publish(self) -> None:
+        """Show the items of a commit to readers."""
         if self.segments is not None and (
             self._died or self._dropped or self.segments.n_rows != self.snapshot.maps.n_rows
         ):
@@ -181,7 +252,6 @@ class CollectionStores:
             alive[self._died] = False
             self._alive = alive
             self.snapshot = self._published()
-        self.on_commit(self.events.position - 1)
 
     def _published(self) -> ItemSnapshot:
         if self.segments is None:

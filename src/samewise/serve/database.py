@@ -26,6 +26,7 @@ CREATE TABLE items(
     key INTEGER PRIMARY KEY, id TEXT NOT NULL, payload TEXT NOT NULL, row INTEGER, dead INTEGER
 );
 CREATE UNIQUE INDEX items_alive ON items(id) WHERE dead IS NULL;
+CREATE INDEX items_dead ON items(dead) WHERE dead IS NOT NULL;
 CREATE UNIQUE INDEX items_row ON items(row) WHERE row IS NOT NULL;
 CREATE TABLE blocks(first INTEGER PRIMARY KEY, count INTEGER NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE impressions(

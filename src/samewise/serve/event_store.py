@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from samewise._typing import Array
+from samewise.exceptions import SamewiseError
 from samewise.serve.database import Database
 
 MOST_READ = 1024
 """Records that one read returns at most."""
+
+
+class UnreachableError(SamewiseError):
+    """The database of events cannot be reached."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +52,21 @@ class Record:
 
 
 class EventStore(Protocol):
-    """Where the log is kept. Appending and forgetting happen inside a transaction of the writer."""
+    """Where the log is kept. Appending and removing happen inside a transaction of the writer.
+
+    Attributes
+    ----------
+    position : int
+        The number that the next record gets.
+    """
+
+    position: int
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All that is written inside is committed together, or not at all."""
+
+    def part(self) -> AbstractContextManager[None]:
+        """A part of a transaction; what raises an error inside is taken back alone."""
 
     def last(self) -> int:
         """The number of the newest record that is committed; 0 if there is none."""
@@ -81,6 +102,12 @@ class EventStore(Protocol):
     def drop_before(self, seq: int) -> int:
         """Remove the records before a number; how many."""
 
+    def delete_all(self) -> None:
+        """Remove everything of the collection, for good."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
 
 class SQLiteEvents:
     """An EventStore in the database of the collection.
@@ -99,9 +126,29 @@ class SQLiteEvents:
         ((seq,),) = self._database.read("SELECT max(seq) FROM log")
         return int(seq or 0)
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Count on from what is committed, if the transaction of the database is taken back."""
+        try:
+            yield
+        except BaseException:
+            self.restart()
+            raise
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """The parts of the database are those of the log."""
+        yield
+
     def restart(self) -> None:
-        """Count on from what is committed, after a transaction was taken back."""
+        """Count on from what is committed."""
         self.position = self.last() + 1
+
+    def delete_all(self) -> None:
+        """It goes with the files of the collection."""
+
+    def close(self) -> None:
+        """The database closes itself."""
 
     def append(
         self,
@@ -145,7 +192,7 @@ class SQLiteEvents:
             f"SELECT seq, kind, body, query, user, time FROM log WHERE {where}", values
         )
         return [
-            Record(seq, kind, json.loads(body), _vector(query), user, when)
+            Record(seq, kind, json.loads(body), vector_of(query), user, when)
             for seq, kind, body, query, user, when in rows
         ]
 
@@ -174,5 +221,6 @@ class SQLiteEvents:
         return self._database.writer.execute("DELETE FROM log WHERE seq < ?", (seq,)).rowcount
 
 
-def _vector(blob: bytes | None) -> Array | None:
+def vector_of(blob: bytes | None) -> Array | None:
+    """The query that was kept as bytes."""
     return None if blob is None else np.frombuffer(blob, dtype="<f4").astype(np.float32)

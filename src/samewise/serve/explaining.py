@@ -14,19 +14,23 @@ NEAREST = 5
 
 
 def score_parts(adapter: LiveAdapter, query: Array, item: Array) -> dict[str, dict[str, float]]:
-    """The score under each form, and how much of it the linear part and remembered lists add."""
+    """The score under each form, and how much of it the linear part and remembered lists add.
+
+    "first" is the form that chooses the first place of what is served.
+    """
     p, rows = item.astype(np.float64), query[None]
     course, base = adapter._fitted, adapter._base(rows)
     start = float(base[0].astype(np.float64) @ p)
     parts = {}
-    for which in ("start", "served", "live"):
-        form, window = course.form(which, "rest")
+    for name in ("start", "served", "live", "first"):
+        which, place = ("served", "first") if name == "first" else (name, "rest")
+        form, window = course.form(which, place)
         # Without remembered lists, and with them.
         alone, whole = (
             float(course.embed(rows, base, form, seen)[0].astype(np.float64) @ p)
             for seen in ((0, 0, 0), window)
         )
-        parts[which] = {"score": whole, "linear": alone - start, "remembered": whole - alone}
+        parts[name] = {"score": whole, "linear": alone - start, "remembered": whole - alone}
     return parts
 
 

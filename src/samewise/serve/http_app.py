@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ from samewise import __version__
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.serve import http_item_routes, http_model_routes, http_page_routes
 from samewise.serve.audit_log import AuditLog
-from samewise.serve.collection import NotReadyError
+from samewise.serve.event_store import UnreachableError
 from samewise.serve.feedback_resolving import NotFoundError
 from samewise.serve.group_commit import BusyError
 from samewise.serve.http_answers import ReadyAnswer, Refusal, StatusAnswer, answers
@@ -33,6 +33,7 @@ from samewise.serve.http_guarding import (
 )
 from samewise.serve.http_models import FeedbackBody, ItemsBody
 from samewise.serve.learning import StoppedError
+from samewise.serve.searched_collection import NotReadyError
 from samewise.serve.service import OtherSettingsError, Service
 
 _METHODS = ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH")
@@ -50,11 +51,15 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooOftenError, 429),
     (BusyError, 429),
     (StoppedError, 503),
+    (UnreachableError, 503),
 )
 
 
 def make_app(
-    service: Service, tokens: Tokens | None = None, limits: RequestLimits | None = None
+    service: Service,
+    tokens: Tokens | None = None,
+    limits: RequestLimits | None = None,
+    before_close: Callable[[], None] = lambda: None,
 ) -> FastAPI:
     """The application of a service; when it ends, the service is closed.
 
@@ -64,6 +69,8 @@ def make_app(
     tokens : Tokens, default=None
         Without any, only requests to a loopback name are answered, and these may do everything.
     limits : RequestLimits, default=None
+    before_close : callable, default=lambda: None
+        Called when the application ends, before the service is closed.
     """
     audit = AuditLog(service.folder / "audit.jsonl")
     known = Tokens() if tokens is None else tokens
@@ -72,6 +79,7 @@ def make_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
+        before_close()
         service.close()
         audit.close()
 
@@ -85,7 +93,6 @@ def make_app(
         default_response_class=Json,
         redirect_slashes=False,
     )
-    app.state.context = context
     app.include_router(http_item_routes.routes)
     app.include_router(http_model_routes.routes)
     app.include_router(http_page_routes.routes)
@@ -95,14 +102,20 @@ def make_app(
     ):
         app.add_api_route(path, route, response_model=None, responses=answers(model))
     app.add_api_route("/metrics", metrics, response_class=Response, responses=answers("text/plain"))
+    guard_app(app, context)
+    _name_bodies(app)
+    return app
+
+
+def guard_app(app: FastAPI, context: Context) -> None:
+    """Put the gate before the routes of an application, and errors as JSON behind them."""
+    app.state.context = context
     for kind, status in _STATUS:
         app.add_exception_handler(kind, _answer(status))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _unforeseen)
     app.add_middleware(Gate, context=context)
-    _name_bodies(app)
-    return app
 
 
 def _name_bodies(app: FastAPI) -> None:
@@ -116,6 +129,11 @@ def _name_bodies(app: FastAPI) -> None:
             schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
             schemas.update(schema.pop("$defs", {}))
             schemas[model.__name__] = schema
+        # Routes that name no refusals of their own may refuse as the others do.
+        refusals = {str(s): about for s, about in answers("", 404, 409).items() if s != 200}
+        for methods in text["paths"].values():
+            for operation in methods.values():
+                operation["responses"] = refusals | operation["responses"]
         return text
 
     app.openapi = openapi  # type: ignore[method-assign]

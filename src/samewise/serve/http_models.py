@@ -31,6 +31,7 @@ class CollectionBody(StrictBody):
     margin: Annotated[Number, Field(gt=0, le=1e6)] = 0.3
     memory: Annotated[Whole, Field(ge=0, le=10**6)] = 20_000
     half_life: Annotated[Number, Field(ge=1, le=1e12)] | None = None
+    index_from: Annotated[Whole, Field(ge=2, le=10**9)] | None = 200_000
 
 
 class ItemBody(StrictBody):

@@ -20,6 +20,7 @@ from pydantic import Field
 from samewise.exceptions import InvalidInputError
 from samewise.serve.collection import Collection
 from samewise.serve.feedback_resolving import NotFoundError
+from samewise.serve.http_answers import answers
 from samewise.serve.http_context import Here, Opened, Reader, Teacher
 from samewise.serve.http_models import Name, StrictBody, Text, Vector
 from samewise.serve.item_views import compared, picked
@@ -168,7 +169,11 @@ def undo_event(
     return {"seq": undo(opened, found)}
 
 
-@routes.get("/collections/{collection}/watch")
+@routes.get(
+    "/collections/{collection}/watch",
+    response_class=Response,
+    responses=answers("text/event-stream", 404, 409),
+)
 async def watch(
     opened: Opened, caller: Reader, request: Request, follow: bool = True
 ) -> StreamingResponse:

@@ -105,6 +105,14 @@ class Impressions:
             user,
         )
 
+    def queries(self, n: int) -> Array:
+        """The newest queries, at most so many."""
+        found = self._database.read(
+            "SELECT query FROM impressions ORDER BY number DESC LIMIT ?", (n,)
+        )
+        rows = [np.frombuffer(query, dtype="<f4") for (query,) in found]
+        return np.array(rows, dtype=np.float32)
+
     def forget(self, user: str) -> None:
         """Remove those of a user; within a transaction."""
         self._database.writer.execute("DELETE FROM impressions WHERE user = ?", (user,))

@@ -73,10 +73,40 @@ class ItemTable:
 
     def alive(self, n_rows: int) -> NDArray[np.bool_]:
         """For each row whether it is the vector of an item."""
-        rows = self._database.read("SELECT row FROM items WHERE dead IS NULL AND row IS NOT NULL")
         alive = np.zeros(n_rows, dtype=bool)
-        alive[np.fromiter((row for (row,) in rows), dtype=np.int64, count=len(rows))] = True
+        statement = "SELECT row FROM items WHERE row > ? AND dead IS NULL ORDER BY row LIMIT 10000"
+        last = -1
+        # In parts: a million rows as objects would be most of the memory of a start.
+        while part := self._database.read(statement, (last,)):
+            last = part[-1][0]
+            alive[[row for (row,) in part]] = True
         return alive
+
+    def mark(self) -> tuple[int, int]:
+        """The newest entry, and when the last one was buried: other marks, other items."""
+        ((key,),) = self._database.read("SELECT max(key) FROM items")
+        ((dead,),) = self._database.read("SELECT max(dead) FROM items WHERE dead IS NOT NULL")
+        return int(key or 0), int(dead or 0)
+
+    def changes(self, key: int, dead: int) -> tuple[list[int], list[int]]:
+        """Since a mark: the rows of new items, and the rows of items that died."""
+        added = "SELECT row FROM items WHERE key > ? AND dead IS NULL AND row IS NOT NULL"
+        died = "SELECT row FROM items WHERE dead > ? AND row IS NOT NULL"
+        found = [
+            [int(row) for (row,) in self._database.read(text, (after,))]
+            for text, after in ((added, key), (died, dead))
+        ]
+        return found[0], found[1]
+
+    def n_rows(self) -> int:
+        """The number after the last row of a block."""
+        statement = "SELECT first + count FROM blocks ORDER BY first DESC LIMIT 1"
+        return sum(int(end) for (end,) in self._database.read(statement))
+
+    def ends(self, per_segment: int) -> dict[int, int]:
+        """Of each segment, the number after its last row."""
+        statement = "SELECT first / ?, max(first + count) FROM blocks GROUP BY 1"
+        return {int(s): int(end) for s, end in self._database.read(statement, (per_segment,))}
 
     def count(self) -> int:
         """How many items there are, with and without a vector."""

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.extmath import randomized_svd
 
 from samewise._typing import Array, Indices
-from samewise.serve.collection import Collection, NotReadyError
+from samewise.serve.collection import Collection
+from samewise.serve.searched_collection import NotReadyError
 from samewise.serve.searching import Question
 
 DEPTH = 100

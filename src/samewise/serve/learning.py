@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from concurrent.futures import Future
 from typing import Any
 
 from samewise.adapt import LiveAdapter
 from samewise.exceptions import InvalidInputError, SamewiseError
-from samewise.serve.event_store import EventStore, Record
+from samewise.serve.event_store import EventStore, Record, UnreachableError
 from samewise.serve.learning_curve import LearningCurve
 from samewise.serve.model_files import ModelFiles
 from samewise.serve.replaying import Vectors, replayed
@@ -18,6 +19,7 @@ from samewise.serve.turns import Turns
 SNAPSHOT_EVERY = 5000
 """Lessons between snapshots."""
 _READ = 256
+_PAUSE = 1.0
 _LOG = logging.getLogger("samewise.serve")
 
 
@@ -38,6 +40,8 @@ class Learning:
         The vectors of rows.
     snapshot_every : int, default=SNAPSHOT_EVERY
         Lessons between snapshots.
+    writes : bool, default=True
+        Whether it writes snapshots, or only follows what another process writes.
     """
 
     def __init__(
@@ -46,7 +50,9 @@ class Learning:
         files: ModelFiles,
         vectors: Vectors,
         snapshot_every: int = SNAPSHOT_EVERY,
+        writes: bool = True,
     ) -> None:
+        self._writes = writes
         self._events, self._files, self._vectors = events, files, vectors
         self._every = snapshot_every
         self.turns = Turns()
@@ -112,17 +118,31 @@ class Learning:
     def _run(self) -> None:
         try:
             while self._wait_for_more():
-                for record in self._events.read(self._replay.seq, _READ):
+                for record in self._next():
                     if self._ends:
                         break
                     self._follow(record)
         except Exception as error:
-            _LOG.exception("learning stopped")
-            with self._changed:
-                self.failed = f"{type(error).__name__}: {error}"
-                self._changed.notify_all()
-            for future in list(self._awaited.values()):
-                future.set_exception(StoppedError(f"Learning has stopped: {self.failed}."))
+            self.fail(error)
+
+    def fail(self, error: Exception) -> None:
+        """Stop; whoever waits hears why."""
+        _LOG.error("learning stopped", exc_info=error)
+        with self._changed:
+            self.failed = f"{type(error).__name__}: {error}"
+            self._ends = True
+            self._changed.notify_all()
+        for future in list(self._awaited.values()):
+            future.set_exception(StoppedError(f"Learning has stopped: {self.failed}."))
+
+    def _next(self) -> list[Record]:
+        """The records to learn from; none, after a while, where the log cannot be reached."""
+        try:
+            return self._events.read(self._replay.seq, _READ)
+        except UnreachableError:
+            _LOG.warning("the log cannot be reached; learning waits")
+            time.sleep(_PAUSE)
+            return []
 
     def _wait_for_more(self) -> bool:
         with self._changed:
@@ -151,16 +171,17 @@ class Learning:
 
     def _forget(self, record: Record) -> None:
         """Build the model again from what is left; until then readers have the old one."""
-        self._files.drop_unsound(self._events.last(), self._events.all_of("forget"))
+        if self._writes:
+            self._files.drop_unsound(self._events.last(), self._events.all_of("forget"))
         replay = replayed(self._events, self._files, self._vectors, record.seq)
         replay.seq = record.seq
-        if replay.adapter is not None:
+        if replay.adapter is not None and self._writes:
             self._files.write_snapshot(replay.seq, replay.adapter, replay.curve)
         with self.turns.learning():
             self._replay, self._saved_at = replay, replay.n_learned
 
     def _snapshot(self) -> None:
-        if self._replay.adapter is not None:
-            replay = self._replay
-            self._files.write_snapshot(replay.seq, self._replay.adapter, replay.curve)
+        replay = self._replay
+        if replay.adapter is not None and self._writes:
+            self._files.write_snapshot(replay.seq, replay.adapter, replay.curve)
         self._saved_at = self._replay.n_learned

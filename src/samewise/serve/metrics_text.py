@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -13,6 +13,7 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 _GAUGES = {
     "items": "Items that can be found.",
     "rows": "Rows of vectors, with those of deleted items.",
+    "indexed": "Rows that the graph covers; 0 where search is exact.",
     "seq": "The record up to which was learned.",
     "committed": "The newest record.",
     "events": "Feedback events that the model has taken.",
@@ -20,9 +21,10 @@ _GAUGES = {
 
 
 class Metrics:
-    """Requests by route and status, with their durations."""
+    """Requests by route and status, with their durations; `also` is called with each."""
 
     def __init__(self) -> None:
+        self.also: Callable[[str, str, int, float], None] | None = None
         self._lock = threading.Lock()
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._classes: Counter[tuple[str, int]] = Counter()
@@ -35,6 +37,8 @@ class Metrics:
             self._classes[route, bisect_left(BOUNDS, seconds)] += 1
             # In microseconds, since a Counter holds integers.
             self._seconds[route] += int(seconds * 1e6)
+            if self.also is not None:
+                self.also(method, route, status, seconds)
 
     def text(self, collections: Mapping[str, Mapping[str, Any]]) -> str:
         """All of them, and gauges of each collection from its facts."""

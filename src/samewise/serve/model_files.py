@@ -65,7 +65,7 @@ class ModelFiles:
     def write_snapshot(self, seq: int, adapter: LiveAdapter, curve: LearningCurve) -> Path:
         """The model after a record; written whole or not at all. What was measured comes first."""
         path = self.folder / f"model-{seq:016d}.samewise"
-        curve.save(_curve_of(path))
+        curve.save(curve_of(path))
         adapter.save(path)
         for old in list(self.snapshots().values())[KEPT:]:
             _remove(old)
@@ -74,7 +74,7 @@ class ModelFiles:
     def curve(self, seq: int) -> LearningCurve | None:
         """What was measured until a snapshot; None where that is not known."""
         try:
-            path = _curve_of(self.folder / f"model-{seq:016d}.samewise")
+            path = curve_of(self.folder / f"model-{seq:016d}.samewise")
             found: LearningCurve = made(container.read(path), LearningCurve)
         except (FileFormatError, FileNotFoundError):
             # The model does not depend on it.
@@ -88,8 +88,9 @@ class ModelFiles:
                 continue
             try:
                 return seq, made(container.read(path), LiveAdapter)
-            except FileFormatError:
-                # An older one and more replay lead to the same model.
+            except (FileFormatError, FileNotFoundError):
+                # Damaged, or removed since by the process that writes: an older one and more
+                # replay lead to the same model.
                 continue
         return 0, None
 
@@ -98,7 +99,7 @@ class ModelFiles:
         for seq, path in self.snapshots().items():
             if seq > last or not sound_at(seq, forgets):
                 _remove(path)
-        known = {_curve_of(path) for path in self.snapshots().values()}
+        known = {curve_of(path) for path in self.snapshots().values()}
         for path in self.folder.glob("curve-*.samewise"):
             # A kill came between the two files.
             if path not in known:
@@ -117,13 +118,14 @@ class ModelFiles:
                 path.unlink()
 
 
-def _curve_of(snapshot: Path) -> Path:
+def curve_of(snapshot: Path) -> Path:
+    """The file with what was measured until a snapshot."""
     return snapshot.with_name(snapshot.name.replace("model-", "curve-"))
 
 
 def _remove(snapshot: Path) -> None:
     """Remove a snapshot, and what was measured until there."""
-    _curve_of(snapshot).unlink(missing_ok=True)
+    curve_of(snapshot).unlink(missing_ok=True)
     snapshot.unlink()
 
 

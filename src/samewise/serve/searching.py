@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
 from samewise.adapt.shown_lists import fill_slots
-from samewise.serve.collection_stores import CollectionStores
-from samewise.serve.group_commit import BusyError
 from samewise.serve.impressions import Impression
+from samewise.serve.item_graph import GraphKeeper
 from samewise.serve.item_search import ItemSnapshot, ProductBatches, best_rows
+from samewise.serve.item_table import ItemTable
 from samewise.serve.learning import Learning
 from samewise.serve.payload_filters import accepts
 
@@ -53,20 +54,60 @@ class Question:
     patience: float = 5.0
 
 
+class SearchedStores(Protocol):
+    """What searches need of the files of a collection."""
+
+    items: ItemTable
+
+    @property
+    def snapshot(self) -> ItemSnapshot:
+        """The items as they are now."""
+
+    def keep(self, impression: Impression) -> None:
+        """Remember what was shown."""
+
+
+class Nearest:
+    """The best rows for a vector: by the graph, if there is one, or exactly.
+
+    Parameters
+    ----------
+    batches : ProductBatches
+    graphs : GraphKeeper
+    """
+
+    def __init__(self, batches: ProductBatches, graphs: GraphKeeper) -> None:
+        self._batches, self._graphs = batches, graphs
+
+    def best(
+        self,
+        snapshot: ItemSnapshot,
+        vector: Array,
+        k: int,
+        accepted: Callable[[Indices], NDArray[np.bool_]] | None = None,
+    ) -> tuple[Indices, NDArray[np.float64]]:
+        """Rows and scores under a mapped query."""
+        graph = self._graphs.graph
+        found = None if graph is None else graph.best(snapshot, vector, k, accepted)
+        if found is None:
+            scores = self._batches.scores(snapshot, vector)
+            found = best_rows(snapshot, scores, vector, k, accepted)
+        return found
+
+
 class Searching:
     """Searches of a collection.
 
     Parameters
     ----------
-    stores : CollectionStores
+    stores : SearchedStores
     learning : Learning
-    batches : ProductBatches
+    graphs : GraphKeeper
     """
 
-    def __init__(
-        self, stores: CollectionStores, learning: Learning, batches: ProductBatches
-    ) -> None:
-        self._stores, self._learning, self._batches = stores, learning, batches
+    def __init__(self, stores: SearchedStores, learning: Learning, graphs: GraphKeeper) -> None:
+        self._stores, self._learning = stores, learning
+        self._nearest = Nearest(ProductBatches(), graphs)
 
     def mapped(self, query: Array, which: str) -> tuple[Array, Array, int]:
         """A query as the order and the first place see it, and what had been learned by then."""
@@ -81,15 +122,14 @@ class Searching:
     def ranked(self, query: Array, which: str, k: int) -> Indices:
         """The rows of the k best items."""
         vector, _, _ = self.mapped(query, which)
-        snapshot = self._stores.snapshot
-        return best_rows(snapshot, self._batches.scores(snapshot, vector), vector, k)[0]
+        return self._nearest.best(self._stores.snapshot, vector, k)[0]
 
     def answer(self, question: Question, query: Array, text: str | None = None) -> dict[str, Any]:
         """The items, with places, scores, payloads and the impression, which keeps the text."""
         rest, first, seq = self.mapped(query, question.which)
         # Taken after the query was mapped: all items up to `seq` are in it.
         snapshot = self._stores.snapshot
-        found = _Found(self._stores, snapshot, self._batches, question.filters)
+        found = _Found(self._stores, snapshot, self._nearest, question.filters)
         depth = question.k if question.explore is None else max(question.k, EXPLORED_FROM)
         rows, scores = found.best(rest, depth)
         if not np.array_equal(rest, first) and len(rows):
@@ -132,16 +172,10 @@ class Searching:
         items: list[tuple[str, Any]],
         candidate: int,
     ) -> Impression:
-        """Kept in memory at once and written by the next commit, for which nobody waits."""
         ids, (query, text) = [id for id, _ in items], asked
         name = secrets.token_hex(12)
         new = Impression(name, query, rows.tolist(), ids, candidate, question.user, text)
-        self._stores.impressions.remember(new)
-        try:
-            self._stores.commits.submit(lambda: self._stores.impressions.write(new))
-        except BusyError:
-            # It stays in memory; a search is answered also where nothing can be written.
-            pass
+        self._stores.keep(new)
         return new
 
 
@@ -150,20 +184,19 @@ class _Found:
 
     def __init__(
         self,
-        stores: CollectionStores,
+        stores: SearchedStores,
         snapshot: ItemSnapshot,
-        batches: ProductBatches,
+        nearest: Nearest,
         filters: dict[str, Any],
     ) -> None:
-        self._stores, self._snapshot, self._batches = stores, snapshot, batches
+        self._stores, self._snapshot, self._nearest = stores, snapshot, nearest
         self._accepts = accepts(filters) if filters else None
         self._read: dict[int, tuple[str, Any]] = {}
 
     def best(self, vector: Array, k: int) -> tuple[Indices, NDArray[np.float64]]:
         """Rows and scores under a mapped query."""
-        scores = self._batches.scores(self._snapshot, vector)
         accepted = None if self._accepts is None else self._accepted
-        return best_rows(self._snapshot, scores, vector, k, accepted)
+        return self._nearest.best(self._snapshot, vector, k, accepted)
 
     def _accepted(self, rows: Indices) -> NDArray[np.bool_]:
         assert self._accepts is not None

@@ -12,10 +12,12 @@ from typing import Any
 from samewise.exceptions import InvalidInputError
 from samewise.files.locking import lock
 from samewise.files.writing import sync_folder
-from samewise.serve.collection import Collection, Encode
-from samewise.serve.collection_stores import Settings, is_collection
+from samewise.serve.collection import Collection
+from samewise.serve.collection_stores import Settings, events_of, is_collection
+from samewise.serve.database import Database
 from samewise.serve.feedback_resolving import NotFoundError
 from samewise.serve.learning import SNAPSHOT_EVERY
+from samewise.serve.searched_collection import Encode
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _DELETED = ".deleted-"
@@ -38,14 +40,20 @@ class Service:
         Vectors of texts, for collections with ``encoder="callable"``.
     snapshot_every : int, default=SNAPSHOT_EVERY
         Lessons between snapshots of a model.
+    url : str, default=None
+        Of a PostgreSQL database for the logs of new collections.
     """
 
     def __init__(
-        self, folder: Path, encode: Encode | None = None, snapshot_every: int = SNAPSHOT_EVERY
+        self,
+        folder: Path,
+        encode: Encode | None = None,
+        snapshot_every: int = SNAPSHOT_EVERY,
+        url: str | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._encode, self._every = encode, snapshot_every
+        self._encode, self._every, self._url = encode, snapshot_every, url
         self._lock: Any = (folder / "lock").open("ab")
         if lock(self._lock) is False:
             self._lock.close()
@@ -57,7 +65,7 @@ class Service:
         try:
             for path in sorted(folder.iterdir()):
                 if path.name.startswith(_DELETED):
-                    shutil.rmtree(path)
+                    self._sweep(path)
                 elif is_collection(path):
                     self._open(path.name, None)
         except BaseException:
@@ -67,7 +75,7 @@ class Service:
     def _open(self, name: str, settings: Settings | None) -> Collection:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
-        collection = Collection(folder, settings, self._encode, self._every)
+        collection = Collection(folder, settings, self._encode, self._every, self._url)
         self.collections[name] = collection
         return collection
 
@@ -103,7 +111,19 @@ class Service:
             gone = self.folder / f"{_DELETED}{secrets.token_hex(8)}"
             (self.folder / name).rename(gone)
             sync_folder(self.folder)
-            shutil.rmtree(gone)
+            self._sweep(gone)
+
+    def _sweep(self, gone: Path) -> None:
+        """Remove what is left of a deleted collection."""
+        if (gone / "collection.sqlite").is_file():
+            database = Database(gone / "collection.sqlite")
+            try:
+                events = events_of(database, self._url)
+                events.delete_all()
+                events.close()
+            finally:
+                database.close()
+        shutil.rmtree(gone)
 
     def get(self, name: str) -> Collection:
         """The collection of that name."""

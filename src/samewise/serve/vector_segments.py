@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,28 @@ class Block:
     first: int
     count: int
     crc: int
+
+
+def rows_of_segment(width: int, segment_bytes: int) -> int:
+    """How many rows a full segment has."""
+    return max(segment_bytes // (4 * width), 1)
+
+
+def segment_name(segment: int) -> str:
+    """The name of the file of a segment."""
+    return f"vectors-{segment:06d}.f32"
+
+
+def segment_lengths(
+    blocks: Iterable[tuple[int, int]], width: int, segment_bytes: int
+) -> dict[str, int]:
+    """Of each file, how many bytes the blocks, (first row, count), name."""
+    size = rows_of_segment(width, segment_bytes)
+    lengths: dict[str, int] = {}
+    for first, count in blocks:
+        name = segment_name(first // size)
+        lengths[name] = max(lengths.get(name, 0), (first % size + count) * 4 * width)
+    return lengths
 
 
 class VectorSegments:
@@ -59,7 +81,7 @@ class VectorSegments:
         segment_bytes: int = SEGMENT_BYTES,
     ) -> None:
         self.folder, self.width = folder, width
-        self.per_segment = max(segment_bytes // (4 * width), 1)
+        self.per_segment = rows_of_segment(width, segment_bytes)
         self._files: dict[int, Any] = {}
         self._touched: set[int] = set()
         self._ends: dict[int, int] = {}
@@ -73,7 +95,7 @@ class VectorSegments:
 
     def path(self, segment: int) -> Path:
         """The file of a segment."""
-        return self.folder / f"vectors-{segment:06d}.f32"
+        return self.folder / segment_name(segment)
 
     def cut(self) -> int:
         """Cut off what is not committed; how many bytes that were."""
@@ -172,14 +194,7 @@ class VectorSegments:
 
     def maps(self) -> Maps:
         """The committed rows as they are now, for readers."""
-        parts = []
-        for segment, end in sorted(self._ends.items()):
-            first = segment * self.per_segment
-            shape = (end - first, self.width)
-            mapped: Any = np.memmap(self.path(segment), dtype="<f4", mode="r", shape=shape)
-            # A plain array over the map: slices of a memmap cost more.
-            parts.append((first, np.asarray(mapped).view(np.ndarray)))
-        return Maps(tuple(parts), self.n_rows, self.width)
+        return map_rows(self.folder, self.width, self.per_segment, self._ends, self.n_rows)
 
     def damaged(self, blocks: Iterable[Block]) -> list[int]:
         """The first rows of blocks whose checksum does not match."""
@@ -215,3 +230,17 @@ class Maps:
         if not filled.all():
             raise InvalidInputError(f"There is no vector {int(wanted[~filled][0])}.")
         return found
+
+
+def map_rows(
+    folder: Path, width: int, per_segment: int, ends: Mapping[int, int], n_rows: int
+) -> Maps:
+    """Rows of files: of each segment those before a number."""
+    parts = []
+    for segment, end in sorted(ends.items()):
+        first = segment * per_segment
+        shape = (end - first, width)
+        mapped: Any = np.memmap(folder / segment_name(segment), dtype="<f4", mode="r", shape=shape)
+        # A plain array over the map: slices of a memmap cost more.
+        parts.append((first, np.asarray(mapped).view(np.ndarray)))
+    return Maps(tuple(parts), n_rows, width)

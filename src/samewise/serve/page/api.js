@@ -101,26 +101,28 @@ export const outbox = {
   },
   // Sends all that waits, in order; returns the answer to the event named, or null if there is none yet.
   async flush(name) {
-    outbox.sending = (outbox.sending ?? Promise.resolve()).then(() => sendAll(name));
-    return outbox.sending;
+    outbox.sending = (outbox.sending ?? Promise.resolve()).then(sendAll);
+    await outbox.sending;
+    const answer = answers.get(name) ?? null;
+    answers.delete(name);
+    return answer;
   },
 };
 
-async function sendAll(name) {
-  let mine = null;
-  let refused = null;
+// Whoever flushes first may send what others have put there: answers wait for them by name.
+const answers = new Map();
+
+async function sendAll() {
   for (const one of waiting()) {
+    const name = one.event.event;
     try {
-      const done = await sendOne(one);
-      if (one.event.event === name) mine = done;
+      answers.set(name, await sendOne(one));
     } catch (error) {
       if (!(error instanceof Refused) || error.status === 429 || error.status >= 500) break;
-      if (one.event.event === name) refused = error;
+      answers.set(name, { refused: error });
     }
-    keep(waiting().filter((other) => other.event.event !== one.event.event));
+    keep(waiting().filter((other) => other.event.event !== name));
   }
-  if (refused) return { refused };
-  return mine;
 }
 
 async function sendOne({ collection, event, again }) {

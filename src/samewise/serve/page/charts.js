@@ -3,6 +3,8 @@
 import { h } from "/page/dom.js";
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+// Events are counted: no steps between two of them.
+const STEPS = [1, 2, 5].flatMap((step) => [...Array(9).keys()].map((k) => step * 10 ** k)).sort((a, b) => a - b);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 // A chart that is drawn again when the window or the color scheme changes.
@@ -32,7 +34,7 @@ export class Chart {
       cursor: { drag: { x: false, y: false }, points: { size: 6 } },
       legend: { live: true },
       scales: { x: { time: false }, y: this.range ? { range: this.range } : {} },
-      axes: [{ ...axis, values: (_, ticks) => ticks.map(this.xFormat) }, { ...axis, size: 56, values: (_, ticks) => ticks.map(this.format) }],
+      axes: [{ ...axis, incrs: STEPS, values: (_, ticks) => ticks.map(this.xFormat) }, { ...axis, size: 56, values: (_, ticks) => ticks.map(this.format) }],
       series: [
         { label: "at", value: (_, v) => (v === null ? "–" : this.xFormat(v)) },
         ...this.series.map((one) => ({

@@ -63,7 +63,7 @@ export function learningView(app, place) {
     versions.replaceChildren(...kept.map((one) => h("li", {}, one.version ? `${version(one.version)}, made after ${count(one.event)} events` : version(0),
       served.includes(one.version) ? h("span", { class: "badge" }, "served") : null,
       app.may("admin") && !served.every((v) => v === one.version)
-        ? button("serve this", () => decide(app, "promote", { version: one.version }, `Serve ${version(one.version)}?`, "It is served from now on, for the order and the first place."), { class: "quiet", "aria-label": `Serve ${version(one.version)}` }) : null)));
+        ? button("serve this", () => decide(app, "promote", { version: one.version }, `Serve ${version(one.version)}?`, "It is served from now on, for the order and the first place."), { class: "quiet", "aria-label": `serve this: ${version(one.version)}` }) : null)));
   }
   return view;
 }

@@ -94,19 +94,25 @@ function askForToken() {
 }
 app.askForToken = askForToken;
 
+let [statusText, statusKind] = ["connecting", "bad"];
+
 function status(text, kind) {
+  [statusText, statusKind] = [text, kind];
+  app.showStatus();
+}
+
+app.showStatus = () => {
   const place = $("status");
   const waits = outbox.size();
-  place.textContent = waits ? `${text}, ${count(waits)} not sent yet` : text;
-  place.dataset.kind = kind;
-}
-app.status = status;
+  place.textContent = waits ? `${statusText}, ${count(waits)} not sent yet` : statusText;
+  place.dataset.kind = statusKind;
+};
 
 function onStatus(kind, code) {
   app.connected = kind === "connected";
   if (kind === "connected") {
     status("connected", "good");
-    outbox.flush().then(() => status("connected", "good"));
+    outbox.flush().then(app.showStatus);
   } else if (kind === "refused") {
     status("refused", "bad");
     if (code === 401) askForToken();

@@ -82,7 +82,7 @@ class Search {
     try {
       const { items } = await this.app.ask("GET", "/pick?n=6");
       this.picks.replaceChildren(...items.map((item) => h("li", {},
-        button(said(item.title, 60), () => this.ask({ item: item.id, title: item.title }), { class: "pick" }))));
+        button(said(item.title, 44), () => this.ask({ item: item.id, title: item.title }), { class: "pick" }))));
     } catch (error) {
       this.app.failed(error);
     }
@@ -94,9 +94,13 @@ class Search {
 
   // A query is a text, or an item to which others are to be like.
   async ask(query, minSeq = 0) {
-    this.query = query;
     const { title, ...asked } = query;
-    this.text.value = query.text ?? title ?? query.item;
+    // Not when it is asked again: the next query may be half typed.
+    if (query !== this.query) {
+      this.text.value = query.text ?? title ?? query.item;
+      this.marks.clear();
+    }
+    this.query = query;
     const body = { ...asked, k: 10, which: this.which.value, min_seq: minSeq };
     if (this.mix.checked) body.explore = 3;
     if (this.app.user) body.user = this.app.user;
@@ -106,7 +110,8 @@ class Search {
       if (query !== this.query) return;
       this.took = performance.now() - began;
       this.answer = answer;
-      this.marks.clear();
+      const ids = new Set(answer.results.map((result) => result.id));
+      for (const id of this.marks.keys()) if (!ids.has(id)) this.marks.delete(id);
       this.order = answer.results.map((result) => result.id);
       this.draw();
     } catch (error) {
@@ -118,6 +123,7 @@ class Search {
 
   draw() {
     this.lists.hidden = false;
+    this.lists.dataset.asked = this.query.text ?? this.query.item;
     this.nowTitle.textContent = this.which.value === "live" ? "What is being learned" : "What is served";
     this.start.replaceChildren(...this.answer.start.map((entry, i) => this.startRow(entry, i)));
     this.drawNow();
@@ -217,7 +223,7 @@ class Search {
     try {
       const query = new URLSearchParams({ impression: this.answer.impression, item: entry.id });
       const found = await this.app.ask("GET", `/explain?${query}`);
-      details.replaceChildren(why(found, this.which.value));
+      details.replaceChildren(why(found, this.which.value === "served" && entry.position === 0 ? "first" : this.which.value));
     } catch (error) {
       details.hidden = true;
       this.app.failed(error);
@@ -264,18 +270,22 @@ class Search {
     const ids = (value) => [...this.marks].filter(([, mark]) => mark === value).map(([id]) => id);
     const [liked, disliked] = [ids(1), ids(-1)];
     const what = `${liked.length} good, ${disliked.length} not`;
-    if (liked.length && disliked.length) return this.teach({ type: "judged", liked, disliked }, what);
+    // The next query may be asked before all of it is sent.
+    const about = { answer: this.answer, query: this.query };
+    this.marks.clear();
+    this.drawNow();
+    if (liked.length && disliked.length) return this.teach({ type: "judged", liked, disliked }, what, true, about);
     // A list of one kind compares nothing: each item is set against others that the service takes.
     const all = [...liked.map((item) => ({ type: "thumb", item, up: true })), ...disliked.map((item) => ({ type: "thumb", item, up: false }))];
-    return all.reduce((before, event, i) => before.then(() => this.teach(event, `${event.up ? "good" : "not good"}: ${event.item}`, i === all.length - 1)), Promise.resolve());
+    return all.reduce((before, event, i) => before.then(() => this.teach(event, `${event.up ? "good" : "not good"}: ${event.item}`, i === all.length - 1, about)), Promise.resolve());
   }
 
   teachOrder() {
     return this.teach({ type: "ranked", ranked: this.order }, "an order");
   }
 
-  async teach(event, what, asksAgain = true) {
-    const { answer, app, query } = this;
+  async teach(event, what, asksAgain = true, { answer, query } = this) {
+    const { app } = this;
     const id = crypto.randomUUID?.() ?? [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
     const whole = { ...event, event: id, impression: answer.impression };
     if (app.user) whole.user = app.user;
@@ -283,9 +293,9 @@ class Search {
     if (event.type !== "ranked") again.shown = answer.results.map((result) => result.id);
     const found = await outbox.send(app.collection, whole, again);
     if (found?.refused) return app.failed(found.refused);
-    this.note({ event: id, collection: app.collection, what, asked: this.text.value.slice(0, 80) });
+    this.note({ event: id, collection: app.collection, what, asked: String(query.text ?? query.title ?? query.item).slice(0, 80) });
+    app.showStatus();
     if (!found) {
-      app.status("reconnecting", "bad");
       app.tell("Kept here; it is sent as soon as the service is back.");
     } else {
       app.tell(`Taught: ${what}.`);

@@ -2,7 +2,7 @@
 
 import { count, fixed, h } from "/page/dom.js";
 
-const NAMES = { start: "the start", served: "what is served", live: "what is being learned" };
+const NAMES = { served: "what is served", live: "what is being learned", first: "what chooses the first place" };
 
 export function why(found, which) {
   const parts = found.scores[which];
