@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from samewise.search.class_index import ClassIndex
 from samewise.search.class_margins import margins
+from samewise.search.faiss_index import to_faiss
 from samewise.search.index import Index
 
-__all__ = ["ClassIndex", "Index", "margins"]
+__all__ = ["ClassIndex", "Index", "margins", "to_faiss"]
