@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import fbeta_score, roc_auc_score, roc_curve
 
-from samewise.scores import balanced_error, choose_threshold, roc, verification_error
+from samewise.exceptions import InvalidInputError
+from samewise.scores import (
+    balanced_error,
+    choose_threshold,
+    equal_error_rate,
+    fnmr_at_fmr,
+    roc,
+    verification_error,
+)
 
 CRITERIA = ["accuracy", "balanced_accuracy", "f_beta", "far", "frr"]
 
@@ -162,3 +170,50 @@ def test_bad_input_is_named(arguments, text):
 def test_bad_parameters_are_named(keywords, text):
     with pytest.raises(ValueError, match=text):
         choose_threshold([1.0, 2.0], [1, -1], **keywords)
+
+
+def naive_rates(closeness, y, weight):
+    """(false-match, false-non-match) rates when pairs above each threshold are accepted."""
+    closeness, y, weight = map(np.asarray, (closeness, y, weight))
+    found = []
+    for threshold in [np.inf, *sorted(set(closeness.tolist()), reverse=True)]:
+        accepted = closeness >= threshold
+        false_match = weight[accepted & (y < 0)].sum() / weight[y < 0].sum()
+        found.append((false_match, weight[~accepted & (y > 0)].sum() / weight[y > 0].sum()))
+    return found
+
+
+@pytest.mark.parametrize("levels", [0, 2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rates_that_are_equal_and_rates_at_a_rate(levels, weighted, seed):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(60) < 0.4, 1, -1)
+    closeness = rng.normal(size=60) + y
+    if levels:
+        closeness = np.round(closeness * levels) / levels
+    weight = rng.random(60) + 0.1 if weighted else np.ones(60)
+    given = weight if weighted else None
+    rates = naive_rates(closeness, y, weight)
+    for fmr in (0.0, 0.05, 0.3, 1.0):
+        best = min(missed for matched, missed in rates if matched <= fmr)
+        assert fnmr_at_fmr(closeness, y, fmr, given) == pytest.approx(best, abs=1e-12)
+    matched, missed = np.array(rates).T
+    # Along the curve, finely.
+    steps = np.linspace(0, len(rates) - 1, 200_001)
+    places = np.arange(len(rates))
+    at = np.argmin(np.abs(np.interp(steps, places, matched) - np.interp(steps, places, missed)))
+    expected = np.interp(steps, places, matched)[at]
+    assert equal_error_rate(closeness, y, given) == pytest.approx(expected, abs=1e-3)
+
+
+def test_error_rates_at_the_ends():
+    y = [1, 1, -1, -1]
+    assert equal_error_rate([4.0, 3.0, 2.0, 1.0], y) == 0.0
+    assert equal_error_rate([1.0, 2.0, 3.0, 4.0], y) == 1.0
+    assert equal_error_rate([5.0, 5.0, 5.0, 5.0], y) == 0.5
+    assert fnmr_at_fmr([5.0, 5.0, 5.0, 5.0], y, 0.4) == 1.0
+    for fmr in (-0.1, 1.5, np.nan):
+        with pytest.raises(InvalidInputError, match="fmr must be a rate from 0 to 1"):
+            fnmr_at_fmr([1.0, 2.0, 3.0, 4.0], y, fmr)
+    with pytest.raises(InvalidInputError):
+        equal_error_rate([1.0, 2.0], [1, 1])

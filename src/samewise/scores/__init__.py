@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from samewise.scores.clustering import ClusteringScores, clustering_scores
 from samewise.scores.filtering_scores import (
     FilteringScores,
     FilteringTally,
@@ -22,6 +23,11 @@ from samewise.scores.ranking import (
     reciprocal_rank,
     retrieval_scores,
 )
+from samewise.scores.retrieval_depths import (
+    average_precision_at_r,
+    hit_rate_at_k,
+    r_precision,
+)
 from samewise.scores.sequential import SequentialTest, sequential_test
 from samewise.scores.significance import (
     Friedman,
@@ -36,11 +42,14 @@ from samewise.scores.verification import (
     Roc,
     balanced_error,
     choose_threshold,
+    equal_error_rate,
+    fnmr_at_fmr,
     roc,
     verification_error,
 )
 
 __all__ = [
+    "ClusteringScores",
     "FilteringScores",
     "FilteringTally",
     "Friedman",
@@ -50,18 +59,24 @@ __all__ = [
     "SequentialTest",
     "SignTest",
     "average_precision",
+    "average_precision_at_r",
     "balanced_error",
     "choose_threshold",
+    "clustering_scores",
     "detection_cost",
+    "equal_error_rate",
     "f_measure",
     "filtering_evolution",
     "filtering_scores",
+    "fnmr_at_fmr",
     "friedman",
+    "hit_rate_at_k",
     "holm",
     "holm_pairwise",
     "linear_utility",
     "ndcg",
     "precision_at_k",
+    "r_precision",
     "recall_at_k",
     "reciprocal_rank",
     "retrieval_scores",

@@ -148,7 +148,7 @@ def average_precision(
     >>> average_precision([[4.0, 3.0, 2.0, 1.0]], [[True, False, False, True]])
     array([0.75])
     """
-    return np.concatenate([average_precision_of(r) for r in _rankings(scores, relevant, ties)])
+    return np.concatenate([average_precision_of(r) for r in rankings(scores, relevant, ties)])
 
 
 def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike, *, ties: Ties = "expected") -> _Floats:
@@ -174,7 +174,7 @@ def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike, *, ties: Ties = "exp
     >>> reciprocal_rank([[4.0, 3.0, 2.0], [4.0, 3.0, 2.0]], [[0, 1, 1], [0, 0, 0]])
     array([0.5, nan])
     """
-    return np.concatenate([reciprocal_rank_of(r) for r in _rankings(scores, relevant, ties)])
+    return np.concatenate([reciprocal_rank_of(r) for r in rankings(scores, relevant, ties)])
 
 
 def ndcg(
@@ -208,7 +208,7 @@ def ndcg(
     array([0.9502])
     """
     C, G = _checked(scores, gains, ties)
-    k = C.shape[1] if k is None else _checked_k(k, C.shape[1])
+    k = C.shape[1] if k is None else checked_k(k, C.shape[1])
     reached = first_gains(C, G, k, ties) @ _discounts(k)
     ideal = np.sort(G, axis=1)[:, : -k - 1 : -1] @ _discounts(k)
     return where_relevant(reached / np.where(ideal > 0, ideal, 1.0), ideal)
@@ -223,7 +223,7 @@ def retrieval_scores(
     *,
     ties: Ties = "expected",
 ) -> RetrievalScores:
-    """Every retrieval score, block by block, where items of the query's label are relevant.
+    """Retrieval scores, block by block, where items of the query's label are relevant.
 
     No array of n_queries × n_items is needed: each block is ranked and forgotten.
 
@@ -266,7 +266,7 @@ def retrieval_scores(
             "exclude_self needs the same examples as queries and as items, at least two. "
             f"Got {queries.size} queries and {items.size} items."
         )
-    cutoffs = [_checked_k(k, items.size - bool(exclude_self)) for k in ks]
+    cutoffs = [checked_k(k, items.size - bool(exclude_self)) for k in ks]
     _check_ties(ties)
     per_query: dict[str, _Floats] = {}
     for rows, C in _checked_blocks(blocks, queries.size, items.size):
@@ -314,10 +314,10 @@ def _first_hits(
     """Relevance of the first k items in ranked order, and the number of relevant items."""
     C, gains = _checked(scores, relevant, ties)
     hits = gains > 0
-    return first_gains(C, hits, _checked_k(k, C.shape[1]), ties), hits.sum(axis=1)
+    return first_gains(C, hits, checked_k(k, C.shape[1]), ties), hits.sum(axis=1)
 
 
-def _rankings(scores: ArrayLike, relevant: ArrayLike, ties: Ties) -> Iterator[Ranking]:
+def rankings(scores: ArrayLike, relevant: ArrayLike, ties: Ties) -> Iterator[Ranking]:
     """Relevance in ranked order, some rows at a time."""
     C, gains = _checked(scores, relevant, ties)
     for rows in _chunks(C.shape):
@@ -363,7 +363,8 @@ def _checked_scores(scores: ArrayLike, name: str) -> Array:
     return C
 
 
-def _checked_k(k: int, n_items: int) -> int:
+def checked_k(k: int, n_items: int) -> int:
+    """The number of ranks, checked."""
     if not isinstance(k, Integral) or not 1 <= k <= n_items:
         raise InvalidInputError(
             f"k must be an integer from 1 to {n_items}, the items ranked. Got {k!r} instead."

@@ -60,21 +60,28 @@ class Ranking:
         return chance[:, :k]
 
 
-def average_precision_of(ranking: Ranking) -> _Floats:
-    """The average precision of each row; NaN without relevant items."""
+def average_precision_of(ranking: Ranking, *, up_to_r: bool = False) -> _Floats:
+    """The average precision of each row; NaN without relevant items.
+
+    With `up_to_r`, of a row with R relevant items only the first R ranks count.
+    """
     n_relevant, n_items = ranking.n_relevant, ranking.hits.shape[1]
     rows, places = np.divmod(np.flatnonzero(ranking.hits), n_items)
     found = np.arange(1, rows.size + 1) - (np.cumsum(n_relevant) - n_relevant)[rows]
     terms = found / (places + 1)
+    if up_to_r:
+        terms[places >= n_relevant[rows]] = 0.0
     if ranking.tied:
         terms[_places(ranking.earlier, ranking.relevant)] = 0.0
     total = np.bincount(rows, terms, minlength=len(n_relevant))
     if ranking.tied:
-        total += np.bincount(ranking.row, _expected_terms(ranking), minlength=len(n_relevant))
+        total += np.bincount(
+            ranking.row, _expected_terms(ranking, up_to_r), minlength=len(n_relevant)
+        )
     return where_relevant(total / np.maximum(n_relevant, 1), n_relevant)
 
 
-def _expected_terms(ranking: Ranking) -> _Floats:
+def _expected_terms(ranking: Ranking, up_to_r: bool) -> _Floats:
     """What the relevant items of each group are expected to add to the average precision.
 
     A relevant item stands at place i = 0, 1, … of its group with the chance relevant/size; each
@@ -85,7 +92,33 @@ def _expected_terms(ranking: Ranking) -> _Floats:
     i = np.arange(size.sum()) - np.repeat(opens, size)
     found = np.repeat(ranking.before + 1, size) + i * np.repeat((relevant - 1) / (size - 1), size)
     ranks = np.repeat(ranking.first % ranking.hits.shape[1] + 1, size) + i
-    return relevant / size * np.add.reduceat(found / ranks, opens)
+    terms = found / ranks
+    if up_to_r:
+        terms[ranks > np.repeat(ranking.n_relevant[ranking.row], size)] = 0.0
+    return relevant / size * np.add.reduceat(terms, opens)
+
+
+def precision_at_r_of(ranking: Ranking) -> _Floats:
+    """The precision among the first R ranks of each row with R relevant items."""
+    n_relevant, n_items = ranking.n_relevant, ranking.hits.shape[1]
+    counted = np.arange(n_items) < n_relevant[:, None]
+    found = np.sum(ranking.chance(n_items), axis=1, where=counted)
+    return where_relevant(found / np.maximum(n_relevant, 1), n_relevant)
+
+
+def hit_of(ranking: Ranking, k: int) -> _Floats:
+    """The chance that one of the first k ranks of each row is relevant."""
+    values: _Floats = np.asarray(ranking.hits[:, :k].any(axis=1), dtype=np.float64)
+    if ranking.tied:
+        # Only the group that holds the first relevant item of its row matters.
+        group = np.flatnonzero(ranking.before == 0)
+        size, relevant = ranking.size[group, None], ranking.relevant[group, None]
+        i = np.arange(k)
+        inside = i < k - ranking.first[group, None] % ranking.hits.shape[1]
+        # That place i of the group is none if all before are none.
+        none = 1 - relevant / np.maximum(size - i, relevant)
+        values[ranking.row[group]] = 1 - np.prod(none, axis=1, where=inside)
+    return where_relevant(values, ranking.n_relevant)
 
 
 def reciprocal_rank_of(ranking: Ranking) -> _Floats:

@@ -154,6 +154,82 @@ def verification_error(
     return float(np.average((c >= threshold) != (signs > 0), weights=weights))
 
 
+def equal_error_rate(
+    closeness: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> float:
+    """The rate at which as many similar pairs are rejected as dissimilar ones are accepted (EER).
+
+    Where no threshold makes the two rates equal, it lies on the line between the two nearest points
+    of the ROC curve, as does the rate of pairs that are as close as each other.
+
+    Parameters
+    ----------
+    closeness : array-like of shape (n_pairs,)
+        Larger is closer.
+    y : array-like of shape (n_pairs,)
+        +1 similar, −1 dissimilar; both kinds must be there.
+    sample_weight : array-like of shape (n_pairs,), default=None
+        Weight of each pair; all equal by default.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0.5 is chance.
+
+    Examples
+    --------
+    >>> from samewise.scores import equal_error_rate
+    >>> equal_error_rate([4.0, 3.0, 2.0, 1.0], [1, -1, 1, -1])
+    0.5
+    """
+    curve = roc(closeness, y, sample_weight)
+    # From −1, where nothing is accepted, to 1.
+    more = curve.fpr - (1 - curve.tpr)
+    after = int(np.argmax(more >= 0))
+    step = -more[after - 1] / (more[after] - more[after - 1])
+    return float(curve.fpr[after - 1] + step * (curve.fpr[after] - curve.fpr[after - 1]))
+
+
+def fnmr_at_fmr(
+    closeness: ArrayLike,
+    y: ArrayLike,
+    fmr: float = 0.001,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """The false-non-match rate at the threshold at which the false-match rate is at most `fmr`.
+
+    Of all thresholds that accept no more than that part of the dissimilar pairs, that which rejects
+    the fewest similar ones. With fewer than 1/fmr dissimilar pairs none of them may be accepted,
+    and the answer is about their closest pair.
+
+    Parameters
+    ----------
+    closeness : array-like of shape (n_pairs,)
+        Larger is closer.
+    y : array-like of shape (n_pairs,)
+        +1 similar, −1 dissimilar; both kinds must be there.
+    fmr : float, default=0.001
+        The false-match rate that is allowed, in [0, 1].
+    sample_weight : array-like of shape (n_pairs,), default=None
+        Weight of each pair; all equal by default.
+
+    Returns
+    -------
+    float
+        The part of similar pairs that are rejected.
+
+    Examples
+    --------
+    >>> from samewise.scores import fnmr_at_fmr
+    >>> fnmr_at_fmr([5.0, 4.0, 3.0, 2.0, 1.0], [1, 1, -1, 1, -1], fmr=0.0)
+    0.33333333333333337
+    """
+    if not 0 <= fmr <= 1:
+        raise InvalidInputError(f"fmr must be a rate from 0 to 1. Got {fmr!r} instead.")
+    curve = roc(closeness, y, sample_weight)
+    return float(1 - curve.tpr[curve.fpr <= fmr].max())
+
+
 def balanced_error(
     closeness: ArrayLike,
     y: ArrayLike,
