@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from samewise import Bilinear, LiveAdapter
-from samewise.adapt import map_files
 from samewise.exceptions import InvalidInputError, TooLargeError
+from samewise.files import tensor_files
 from tests.reference import feedback as reference
 
 FORMS = ("start", "live", "served")
@@ -169,7 +169,7 @@ def test_a_file_is_written_whole_or_not_at_all(adapter, tmp_path, monkeypatch):
 
 def test_an_onnx_file_has_its_limit(adapter, tmp_path, monkeypatch):
     pytest.importorskip("onnx")
-    monkeypatch.setattr(map_files, "LARGEST_MODEL", 4000)
+    monkeypatch.setattr(tensor_files, "LARGEST_MODEL", 4000)
     with pytest.raises(TooLargeError, match="memory=False"):
         adapter.live.to_onnx(tmp_path / "map.onnx")
     adapter.live.to_onnx(tmp_path / "map.onnx", memory=False)

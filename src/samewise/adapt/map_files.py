@@ -4,73 +4,43 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from samewise._typing import Array
 from samewise.adapt.query_map import LARGEST_EXPONENT, QueryMap
-from samewise.exceptions import TooLargeError
-from samewise.files.writing import write_atomically
+from samewise.files.tensor_files import needed, save_graph, save_tensors
 from samewise.kernels.event_cells import LEAST
-
-OPSET, IR_VERSION = 17, 8
-"""Of 2022: what is written runs in every onnxruntime since 1.12."""
-LARGEST_MODEL = 2**31 - 2**20
-"""An ONNX file is one protobuf message, which may have 2 GiB."""
 
 
 def write_safetensors(
     mapped: QueryMap, path: str | os.PathLike[str], about: dict[str, str]
 ) -> None:
     """Write the arrays by name; `about` is added to the metadata."""
-    save = _needed("safetensors.numpy", "safetensors").save
     tensors = {"weight": mapped.matrix.T, "bias": mapped.bias}
-    metadata = {"format": "pt", "kind": "samewise query map", **about}
+    metadata = {"kind": "samewise query map", **about}
     if len(mapped.queries):
         tensors |= {f"memory.{name}": array for name, array in _memory(mapped).items()}
         numbers = {"alpha": mapped.alpha, "beta": mapped.beta, "center": mapped.center}
         numbers |= {"least": LEAST, "largest_exponent": LARGEST_EXPONENT}
         metadata |= {f"memory.{name}": repr(float(value)) for name, value in numbers.items()}
-    # It writes the bytes of arrays as they lie in memory.
-    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    write_atomically(path, [save(tensors, metadata)])
+    save_tensors(path, tensors, metadata)
 
 
 def write_onnx(mapped: QueryMap, path: str | os.PathLike[str], about: dict[str, str]) -> None:
     """Write the graph: "query" in, "linear" out, and "mapped" where lists are remembered."""
-    onnx = _needed("onnx", "onnx")
+    onnx = needed("onnx", "onnx")
     arrays = {"weight": mapped.matrix.T, "bias": mapped.bias}
     if len(mapped.queries):
         arrays |= {f"memory_{name}": array for name, array in _memory(mapped).items()}
         arrays |= _constants(mapped)
-    size = sum(array.nbytes for array in arrays.values())
-    if size > LARGEST_MODEL:
-        raise TooLargeError(
-            f"An ONNX file holds at most 2 GiB; this one would have {size / 2**30:.1f}. Leave the "
-            "remembered lists out with memory=False."
-        )
-    helper, d = onnx.helper, len(mapped.bias)
+    rows = ["n", len(mapped.bias)]
     outputs = ["linear", "mapped"] if len(mapped.queries) else ["linear"]
-    rows, number = ["n", d], onnx.TensorProto.FLOAT
-    graph = helper.make_graph(
-        list(_nodes(helper, mapped, number)),
-        "samewise query map",
-        [helper.make_tensor_value_info("query", number, rows)],
-        [helper.make_tensor_value_info(name, number, rows) for name in outputs],
-        [
-            onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
-            for name, array in arrays.items()
-        ],
-    )
-    opset = helper.make_opsetid("", OPSET)
-    model = helper.make_model(
-        graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="samewise"
-    )
-    helper.set_model_props(model, about)
-    onnx.checker.check_model(model)
-    write_atomically(path, [model.SerializeToString()])
+    nodes = _nodes(onnx.helper, mapped, onnx.TensorProto.FLOAT)
+    sides = {"query": rows}, dict.fromkeys(outputs, rows)
+    remedy = "Leave the remembered lists out with memory=False."
+    save_graph(path, "samewise query map", nodes, sides, arrays, about, remedy)
 
 
 def _memory(mapped: QueryMap) -> dict[str, Array]:
@@ -116,12 +86,3 @@ def _nodes(helper: Any, mapped: QueryMap, number: int) -> Iterator[Any]:
         ("Add", ["linear", "recalled"], "mapped"),
     ):
         yield helper.make_node(operation, inputs, [output])
-
-
-def _needed(module: str, extra: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"Writing this file needs the package {extra}: pip install 'samewise[{extra}]'."
-        ) from error

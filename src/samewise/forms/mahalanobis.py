@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ import numpy as np
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import State
+from samewise.files.tensor_files import Sides, needed, save_graph, save_tensors
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import (
     check_factored,
@@ -251,6 +253,60 @@ class Mahalanobis(EuclideanForm):
         1
         """
         return psd.effective_rank(self.eigenvalues, tol)
+
+    def to_safetensors(self, path: str | os.PathLike[str]) -> None:
+        """Write the map as the weight of a linear layer, for torch.
+
+        ``torch.nn.Linear(d, r, bias=False)`` takes it by ``load_state_dict``. It holds one array,
+        "weight": `components`.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced as a whole or not at all.
+
+        Notes
+        -----
+        It needs the package safetensors: ``pip install 'samewise[safetensors]'``.
+        """
+        about = {"kind": "samewise linear map", "form": type(self).__name__}
+        save_tensors(path, {"weight": self.components}, about)
+
+    def to_onnx(self, path: str | os.PathLike[str], *, pairs: bool = False) -> None:
+        """Write the map, or the closeness of pairs, as an ONNX model.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced as a whole or not at all.
+        pairs : bool, default=False
+            False: input "rows" of shape (n, d), output "mapped" of shape (n, r), as `embed` gives
+            it. True: inputs "left" and "right", the members of n pairs, and output "closeness" of
+            shape (n,), the distance with a minus sign.
+
+        Notes
+        -----
+        Inputs have the type of `components`, float32 or float64. It needs the package onnx:
+        ``pip install 'samewise[onnx]'``.
+        """
+        node = needed("onnx", "onnx").helper.make_node
+        r, d = self.components.shape
+        nodes = [node("Gemm", ["rows", "weight"], ["mapped"], transB=1)]
+        sides: Sides = {"rows": ["n", d]}, {"mapped": ["n", r]}
+        arrays: dict[str, Any] = {"weight": self.components}
+        if pairs:
+            arrays["across"] = np.array([1], dtype=np.int64)
+            nodes = [
+                node("Sub", ["left", "right"], ["difference"]),
+                node("Gemm", ["difference", "weight"], ["mapped"], transB=1),
+                node("Mul", ["mapped", "mapped"], ["squares"]),
+                node("ReduceSum", ["squares", "across"], ["squared"], keepdims=0),
+                node("Sqrt", ["squared"], ["distance"]),
+                node("Neg", ["distance"], ["closeness"]),
+            ]
+            sides = {"left": ["n", d], "right": ["n", d]}, {"closeness": ["n"]}
+        about = {"form": type(self).__name__}
+        save_graph(path, "samewise form", nodes, sides, arrays, about, "Reduce the form first.")
 
     @property
     def _width(self) -> int:
