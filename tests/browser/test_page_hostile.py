@@ -94,6 +94,7 @@ def test_everything_a_user_wrote_is_text(browser, served):
 
 def test_the_policy_stops_what_the_page_would_never_do(browser, served):
     browser.open(served.url, width=1200, height=900)
+    browser.wait_for("document.querySelector('#query')")
     tries = (
         "const s = document.createElement('script'); s.textContent = 'window.owned = 1';"
         " document.body.append(s)",

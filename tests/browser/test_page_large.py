@@ -94,7 +94,10 @@ ACTS = {
 
 
 def seconds(browser, url, name):
-    """The best of several times that each interaction takes, until the next frame."""
+    """The best of several times that each interaction takes, until the page shows a change.
+
+    Of an explanation and of a view that is the first change: what they load may come later.
+    """
     browser.open(f"{url}/?{name}", width=1200, height=900)
     browser.wait_for("document.querySelector('#collection').options.length === 2")
     choose = f"const s = document.querySelector('#collection'); s.value = '{name}';"

@@ -400,3 +400,10 @@ def test_labels_that_are_missing_or_several(learner):
     several["a"] = y
     with pytest.raises(InvalidInputError, match=r"one value for each example\. Got .* fields a, b"):
         learner().fit(X, several)
+
+
+@pytest.mark.parametrize("name", ["TopicFilter", "BatchTopicFilter"])
+def test_a_utility_whose_square_overflows(name):
+    filter = getattr(samewise, name)(utility=1e300)
+    with pytest.raises(ValueError, match="The 'utility' parameter of"):
+        filter.fit({"a": "cocoa"})

@@ -81,8 +81,8 @@ def serve(
         raise InvalidInputError("--workers needs a POSIX system; leave it out here.")
     if workers and events:
         raise InvalidInputError(
-            "--workers read the log beside the items, and --events keeps it elsewhere: leave one of "
-            "them out."
+            "--workers read the log beside the items, and --events keeps it elsewhere: leave one "
+            "of them out."
         )
     encode = None if encoder is None else text_function(encoder)
     compile_loops()

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 COUNT = Interval(Integral, 1, None, closed="left")
 FINITE = Interval(Real, None, None, closed="neither")
 SHARE = Interval(Real, 0, 1, closed="both")
-UTILITY = Interval(Real, 0, None, closed="neither"), StrOptions({"linear", "detection"})
+UTILITY = Interval(Real, 0, 1e6, closed="right"), StrOptions({"linear", "detection"})
 
 
 def parameter(default: Any, *allowed: Any) -> Any:
