@@ -107,7 +107,8 @@ def guarded(
             if abs(log.y[i].sum()) == log.y.shape[1]:
                 continue
             shown = np.ascontiguousarray(corpus.items[log.shown[i]], dtype=np.float32)
-            _place_bets(forms, shown, log.y[i], int(log.candidate[i]), guard.bets, guard.recent)
+            bets = (guard.bets, guard.recent, np.empty((3, 2)))
+            _place_bets(forms, shown, log.y[i], int(log.candidate[i]), *bets)
             for place in PLACES:
                 due = guard.due(place)
                 if due:

@@ -343,7 +343,7 @@ def test_commands_that_write_text_are_safe_unless_told_otherwise(folder, monkeyp
         assert shown.splitlines()[1].split(",")[-1] == cell
         monkeypatch.setenv("SAMEWISE_DATA", str(folder))
         np.savez("set.npz", X=X, y=Y, classes=["=cmd()", "b"])
-        call("datasets", "set", "--out", "z.csv", *options)
+        call("datasets", "export", "set", "z.csv", *options)
         assert pd.read_csv("z.csv")["class"][0] == cell
 
 

@@ -130,8 +130,8 @@ class NCA(BatchLearner):
     which p_ij spreads over 10 neighbors (the median of its perplexity), or as many as classes have,
     and first minimizes the loss + λ‖L′‖², where L′ is L in the coordinates of the start and the
     second term is 1 % of the first there. When an iteration lowers the sum by no more than tol for
-    each example, the penalty is dropped. At the end L is doubled as long as that lowers the loss, which leaves
-    the order of neighbors as it is. Runs from other starts have no penalty.
+    each example, the penalty is dropped. At the end L is doubled as long as that lowers the loss,
+    which leaves the order of neighbors as it is. Runs from other starts have no penalty.
 
     A lower loss is not always a lower error on new points. The 10 neighbors and the penalty were
     chosen by held-out 3-NN errors on ten small sets, the kinds of starts also on four sets of 26 to
