@@ -1,0 +1,59 @@
+"""How the views of the page look: light and dark, wide and on a phone.
+
+They have a service and a browser of their own, so that they do not depend on a session before them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+import httpx
+
+from tests.browser import chromium
+from tests.browser.served import AXE, serious
+from tests.browser.test_page_session import VIEWS, ask, browser, served, shelf, shot
+
+__all__ = ["browser", "served", "shelf"]
+
+pytestmark = pytest.mark.skipif(chromium.find() is None, reason="no Chromium on this machine")
+
+
+def disagree(served, shelf):
+    """Dislike what is served first, and wait until that was learned."""
+    with httpx.Client(base_url=f"{served.url}/collections/{shelf.name}", trust_env=False) as http:
+        shown = http.post("/search", json={"text": shelf.questions[1], "k": 6}).json()
+        ids = [result["id"] for result in shown["results"]]
+        event = {"type": "judged", "impression": shown["impression"]}
+        event |= {"liked": ids[3:], "disliked": ids[:3]}
+        done = http.post("/feedback", json={"events": [event]}).json()
+        http.post("/search", json={"text": "x", "min_seq": done["seq"]}).raise_for_status()
+
+
+LOOKS = [("light", "map"), *(("dark", view) for view in VIEWS), ("phone", "search")]
+LOOKS += [("phone", "learning"), ("phone_dark", "people")]
+
+
+@pytest.mark.parametrize(("look", "view"), LOOKS)
+def test_looks(browser, served, shelf, look, view):
+    phone, dark = "phone" in look, "dark" in look
+    size = {"width": 390, "height": 844} if phone else {"width": 1400, "height": 950}
+    if view == "hard":
+        disagree(served, shelf)
+    browser.open(f"{served.url}/?{view}-{look}#{view}", **size, dark=dark, phone=phone)
+    browser.wait_for("document.querySelector('#status').dataset.kind === 'good'")
+    browser.wait_for("document.querySelector('#served')")
+    if view == "search":
+        ask(browser, shelf.questions[0])
+    if view == "map":
+        browser.wait_for("document.querySelector('canvas.map').getAttribute('aria-label')")
+    if view == "hard":
+        browser.wait_for("document.querySelector('.hard li')")
+    shot(browser, f"{view}_{look}", whole=phone)
+    assert browser.complaints() == []
+    # As wide as the window: what is wider scrolls by itself.
+    wide, window = browser.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= window
+    if AXE.is_file():
+        assert serious(browser) == []
