@@ -135,9 +135,9 @@ class NCA(BatchLearner):
 
     A lower loss is not always a lower error on new points. The 10 neighbors and the penalty were
     chosen by held-out 3-NN errors on ten small sets, the kinds of starts also on four sets of 26 to
-    101 classes, among them those of 77 and 101 classes that the benchmark has; tol as the
-    largest of four that leaves no loss above that of scikit-learn's NCA on twelve sets of up to 40
-    classes.
+    101 classes, among them those of 77 and 101 classes that the benchmark has; tol on
+    twelve sets of up to 40 classes and the two iterations on five more, so that no loss is above
+    that of scikit-learn's NCA.
 
     Probabilities are computed for a block of rows at a time, shared by a few threads: memory grows
     with n, not with n²; time for an iteration with n². float32 data are worked on in float32.
