@@ -19,7 +19,7 @@ def write(
     start: Any,
     good: dict[tuple[float, float | None, int], Any],
     sabotage: dict[Any, Any],
-    drift: Any,
+    drift: list[Any],
     promoted: dict[str, int],
     oasis: dict[int, Any],
 ) -> None:
@@ -120,20 +120,22 @@ def _sabotage(sabotage: dict[Any, Any], start: Any) -> list[dict[str, Any]]:
     return table
 
 
-def _drift(course: Any) -> str:
-    """The share of new preferences that are right, by the number of relevant events."""
-    right = course.drift
-    if not right:
-        return "No relevant events."
-    ends = [n for n in (100, 200, 300, 400, 600, 800, 1000) if n < len(right) + 100]
-    shares = [100 * np.mean(right[max(n - 100, 0) : n]) for n in ends]
-    table = [{"relevant lists": n, "right": float(s)} for n, s in zip(ends, shares, strict=True)]
-    shown = 100 * np.mean(course.drift_shown[-100:])
+def _drift(courses: list[Any]) -> str:
+    """What is right of new preferences, by the number of relevant lists."""
+    table = []
+    for n in (100, 200, 300, 400, 600, 800, 1000):
+        row: dict[str, Any] = {"relevant lists": n}
+        for name, course in zip(("the live form", "the start"), courses, strict=True):
+            for what, values in (("pairs", course.drift), ("top 10", course.drift_top)):
+                part = values[max(n - 100, 0) : n] if n < len(values) + 100 else []
+                row[f"{what}, shown by {name}"] = 100 * float(np.mean(part)) if part else None
+        table.append(row)
     return (
-        "After all lists so far, everything about a tenth of the intents is reversed. Share of the "
-        "new preferences that the live form has right before it learns them, in percent, in the "
-        "hundred lists up to each number of lists about these intents: pairs of items of the "
-        f"start's 100 best.\n\n{markdown(table, 0)}\n\nOf the pairs in the last hundred shown "
-        f"lists that have both kinds it has {shown:.0f} right. The live form chose these lists: "
-        "where it is right, nothing disliked is shown and the list has no pairs."
+        "After all lists so far, everything about a tenth of the intents is reversed. What the "
+        "live form has right of the new preferences before it learns them, in percent, in the "
+        "hundred lists up to each number of lists about these intents: of the pairs of a liked and "
+        "a disliked item among the start's 100 best, the share in the right order; and the share "
+        "of its own ten best that is liked. Where the live form chooses the lists, it shows little "
+        "that is disliked once it is right, and learns no more about the order further down; the "
+        f"other lists are those of the start, whatever was learned.\n\n{markdown(table, 0)}"
     )

@@ -69,7 +69,7 @@ class Course:
     changes: list[dict[str, Any]] = field(default_factory=list)
     changed: dict[int, Array] = field(default_factory=dict)
     drift: list[float] = field(default_factory=list)
-    drift_shown: list[float] = field(default_factory=list)
+    drift_top: list[float] = field(default_factory=list)
 
 
 def stream(
@@ -82,12 +82,14 @@ def stream(
     at: tuple[int, ...] = (),
     record: Callable[[dict[str, Any]], Any] | None = None,
     watch: bool = False,
+    by_start: bool = False,
     **parameters: Any,
 ) -> tuple[LiveAdapter, Course]:
     """Let users judge n lists; measure the forms after the numbers of lists in `at`.
 
-    With `watch` also what is served, whenever that changes. `record` is called with each event, as
-    a line of the log that `samewise adapt` reads.
+    With `watch` also what is served, whenever that changes. With `by_start` lists are those of the
+    start, whatever was learned: the seven best and three explored. `record` is called with each
+    event, as a line of the log that `samewise adapt` reads.
     """
     adapter = LiveAdapter(
         guard=guard, items=corpus.items, log=False, random_state=seed, **parameters
@@ -98,12 +100,16 @@ def stream(
     t = 0
     for queries in _blocks(len(corpus.items), n, random):
         draft = drafted if users.said == "clicks" else shown_lists
-        lists = draft(adapter, corpus, queries, guard is not None, random)
+        if by_start:
+            ranked = _ranked(corpus.items[queries], corpus.items, queries)
+            lists = [(explored(row, random), None) for row in ranked]
+        else:
+            lists = draft(adapter, corpus, queries, guard is not None, random)
         for q, (shown, teams) in zip(queries, lists, strict=True):
             mine = corpus.item_labels[q]
             y = users.answer(corpus.item_labels[shown] == mine, mine in turned, t, random)
             if users.kind == "drift" and t >= users.since and mine in turned:
-                _new_preferences(adapter, corpus, q, shown, course)
+                _new_preferences(adapter, corpus, q, course)
             candidate = None if guard is None else SHOWN - EXPLORED - 1
             if users.said == "lists":
                 adapter.feedback(corpus.items[q], shown, y, candidate=candidate, event=t)
@@ -165,11 +171,7 @@ def shown_lists(
     Q = corpus.items[queries]
     served = _ranked(adapter.embed_query(Q), corpus.items, queries)
     if not guarded:
-        top = SHOWN - EXPLORED
-        return [
-            (np.concatenate([row[:top], random.choice(row[top:], EXPLORED, replace=False)]), None)
-            for row in served
-        ]
+        return [(explored(row, random), None) for row in served]
     first = _ranked(adapter.embed_query(Q, "first"), corpus.items, queries, 1)[:, 0]
     live = _ranked(adapter.live.embed_query(Q), corpus.items, queries, SHOWN)
     pinned = [np.append(a, row[row != a]) for a, row in zip(first, served, strict=True)]
@@ -177,6 +179,12 @@ def shown_lists(
         (fill_slots(row, candidates, SHOWN, EXPLORED, random).rows, None)
         for row, candidates in zip(pinned, live, strict=True)
     ]
+
+
+def explored(ranked: Indices, random: np.random.RandomState) -> Indices:
+    """The seven best and three of the others."""
+    top = SHOWN - EXPLORED
+    return np.concatenate([ranked[:top], random.choice(ranked[top:], EXPLORED, replace=False)])
 
 
 def drafted(
@@ -224,21 +232,19 @@ def _ranked(E: Array, items: Array, queries: Indices, depth: int = DEPTH) -> Ind
     return np.take_along_axis(best, order, axis=1)
 
 
-def _new_preferences(
-    adapter: LiveAdapter, corpus: Corpus, q: int, shown: Indices, course: Course
-) -> None:
-    """The share of reversed preferences that the live form has right, before it learns them.
+def _new_preferences(adapter: LiveAdapter, corpus: Corpus, q: int, course: Course) -> None:
+    """What the live form has right of reversed preferences, before it learns them.
 
-    Among the start's 100 best items; and among the shown ones, which the live form chose: where it
-    is right, it shows no disliked item, and there is nothing to compare.
+    The share of pairs among the start's 100 best items, and the share of what is liked now among
+    its own ten best.
     """
+    moved, mine = adapter.live.embed_query(corpus.items[q])[None], corpus.item_labels[q]
     near = _ranked(corpus.items[q : q + 1], corpus.items, np.array([q]))[0]
-    moved = adapter.live.embed_query(corpus.items[q])
-    for rows, found in ((near, course.drift), (shown, course.drift_shown)):
-        scores = corpus.items[rows] @ moved
-        same = corpus.item_labels[rows] == corpus.item_labels[q]
-        if same.any() and not same.all():
-            found.append(float((scores[~same][:, None] > scores[same]).mean()))
+    scores, same = corpus.items[near] @ moved[0], corpus.item_labels[near] == mine
+    if same.any() and not same.all():
+        course.drift.append(float((scores[~same][:, None] > scores[same]).mean()))
+        best = _ranked(moved, corpus.items, np.array([q]), SHOWN)[0]
+        course.drift_top.append(float((corpus.item_labels[best] != mine).mean()))
 
 
 def served_measures(adapter: LiveAdapter, corpus: Corpus) -> Array:

@@ -92,13 +92,13 @@ def test_good_answers_are_promoted_and_reported(world):
     adapter = LiveAdapter(items=world.items, random_state=0).fit(world.items)
     first = adapter.guard_
     assert first.wealth == {"rest": 1.0, "first": 1.0}
-    np.testing.assert_allclose(first.needed["rest"], np.pi**2 / (6 * 0.025))
+    np.testing.assert_allclose(first.needed["rest"], np.pi**2 / (6 * 0.04))
     for _ in range(400):
         q, shown, y = world.judged()
         adapter.feedback(world.items[q], shown, y)
     report = adapter.guard_
     assert report.served["rest"] == report.history[-1]["version"] > 0
-    np.testing.assert_allclose(report.needed["rest"], 4 * np.pi**2 / (6 * 0.025))
+    np.testing.assert_allclose(report.needed["rest"], 4 * np.pi**2 / (6 * 0.04))
     assert 0 <= report.expected_events["rest"]
 
 

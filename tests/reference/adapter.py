@@ -38,18 +38,17 @@ def best_is_liked(scores, y):
 
 
 class SignBet:
-    """Wealth: the mean over λ of Π(1 + λx)."""
+    """Wealth: Π(1 + x/10)."""
 
     def __init__(self):
-        self.wealth = {0.05: 1.0, 0.1: 1.0, 0.2: 1.0}
+        self.wealth = 1.0
 
     def place(self, x):
-        for share in self.wealth:
-            self.wealth[share] *= 1 + share * x
+        self.wealth *= 1 + x / 10
 
     @property
     def log_wealth(self):
-        return math.log(sum(self.wealth.values()) / 3)
+        return math.log(self.wealth)
 
 
 class Bet:
@@ -187,4 +186,5 @@ class Adapter:
         self.changes.append((self.t, why))
 
     def needed(self, name):
-        return math.log(math.pi**2 * (self.rank[name] + 1) ** 2 / (6 * self.level / 2))
+        level = self.level * (0.2 if "first" in name else 0.8)
+        return math.log(math.pi**2 * (self.rank[name] + 1) ** 2 / (6 * level))

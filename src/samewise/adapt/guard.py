@@ -4,12 +4,13 @@ Each judged list is first ranked by the start, by what is served and by the live
 learned from. For each of two comparisons x ∈ {−1, 0, 1} (is the live form better or worse than what
 is served: by the AUC of the judged items, and by whether the best one is liked) there is a wealth
 
-    W_t = mean over λ ∈ {0.05, 0.1, 0.2} of Π (1 + λ x_s),
+    W_t = Π (1 + x_s/10),
 
 which, while the live form is no better (E[x | past] ≤ 0), is a supermartingale: by Ville's
-inequality it ever reaches 1/ε with probability at most ε. A mean over λ needs no estimate, which
-would come from lists when the live form was still worse. The k-th promotion needs W ≥ π²k²/(6ε),
-and Σ 6/(π²k²) = 1: all false promotions together have probability at most ε, whenever one looks.
+inequality it ever reaches 1/ε with probability at most ε. The same share is bet on each list: an
+estimate of the best share would come from lists when the live form was still worse. The k-th
+promotion needs W ≥ π²k²/(6ε), and Σ 6/(π²k²) = 1: all false promotions together have probability
+at most ε, whenever one looks. Of the level the order has four fifths, the first place the rest.
 For the way back, is the start better than what is served, λ_s = clip(m/v, 0, ½) of the values
 before s: nothing is lost to this bet while what is served is better.
 The order is promoted only if its AUC is not lower in the mean either: many small gains do not pay
@@ -27,10 +28,11 @@ from numpy.typing import NDArray
 
 from samewise.files.state import Saved, State
 from samewise.kernels.adapter_event import CREDIBLE, FALL_FIRST, FALL_REST, FIRST, GAIN, REST
-from samewise.kernels.adapter_loops import log_wealth
 
 PLACES = ("rest", "first")
 """What is tested apart: the order of the judged items (AUC), and whether the best one is liked."""
+LEVEL = {"rest": 0.8, "first": 0.2}
+"""The shares of the level: the first place of a good start is seldom improved."""
 CREDIBILITY = math.log(20.0)
 RECENT = 200
 """Lists of which the agreement with the start must be positive."""
@@ -95,7 +97,7 @@ class Guard:
     def needed(self, place: str, up: bool) -> float:
         """The logarithm of the wealth that the next promotion, or fallback, needs."""
         k = self.reached[place, up] + 1
-        return math.log(math.pi**2 * k * k / (6 * self.level / len(PLACES)))
+        return math.log(math.pi**2 * k * k / (6 * self.level * LEVEL[place]))
 
     def log_wealth(self, place: str, up: bool) -> float:
         """The logarithm of the wealth for a promotion, or for a fallback."""
@@ -207,21 +209,7 @@ def _numbers(saved: Saved, name: str, n: int) -> list[int]:
 
 
 def _delay(bet: NDArray[np.float64], needed: float) -> float:
-    """Lists until the wealth is reached, if wins and losses come as often as so far."""
+    """Lists until the wealth is reached, if it grows as it did so far."""
     if bet[0] >= needed:
         return 0.0
-    wins, losses = (bet[3] + bet[2]) / 2, (bet[3] - bet[2]) / 2
-
-    def short(times: float) -> bool:
-        return log_wealth(times * wins, times * losses) < needed
-
-    # Wealth may fall before it grows, but where it is enough, it stays so.
-    low, high = 1.0, 2.0
-    while short(high):
-        low, high = high, 2 * high
-        if high > 1e9:
-            return math.inf
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if short(middle) else (low, middle)
-    return float((high - 1) * bet[1])
+    return float((needed - bet[0]) * bet[1] / bet[0]) if bet[0] > 0 else math.inf

@@ -59,8 +59,9 @@ class LiveAdapter(ServingAdapter):
 
     What is served is the start, until judged lists have shown that the live form is better; then a
     frozen copy of it. The order and the first place are tested apart, each by a wealth that, were
-    the live form better on no more lists than it is worse, would ever reach what is needed with
-    probability `guard`/2 at most, whenever one looks (Ville's inequality). A promotion also
+    the live form better on no more lists than it is worse, would ever reach what is needed with a
+    small probability, whenever one looks (Ville's inequality): 0.8 `guard` at most for the order,
+    0.2 `guard` for the first place. A promotion also
     requires answers that agree with the start better than chance, and of the order an AUC that is
     not lower in the mean. Should the start turn out to be better than what is served, it is served
     again.

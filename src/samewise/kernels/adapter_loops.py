@@ -31,8 +31,8 @@ An update that waits is a row (x, y, f, v): A += x f vᵀ and B += y f vᵀ. Of 
 """
 Lesson: TypeAlias = tuple[float, float, float, float, float]
 """Margin, weight, PA-II's relaxation, how much of the past is kept, weight of the newest D in D̄."""
-SHARES = (0.05, 0.1, 0.2)
-"""What is bet on wins: one of these suits gains that are small, or large."""
+SHARE = 0.1
+"""The share of the wealth that is bet on a win."""
 SMALL = 1e-12
 """Below this a factor goes into its matrix."""
 
@@ -278,25 +278,15 @@ def mean_of(linear: Linear, out: Array) -> None:
 
 
 @njit(cache=True)
-def log_wealth(wins: float, losses: float) -> float:
-    """The logarithm of the mean over λ of (1 + λ)^wins (1 − λ)^losses."""
-    logs = np.empty(len(SHARES))
-    for i in range(len(SHARES)):
-        logs[i] = wins * math.log1p(SHARES[i]) + losses * math.log1p(-SHARES[i])
-    largest = logs.max()
-    return largest + math.log(np.exp(logs - largest).mean())
-
-
-@njit(cache=True)
 def bet_on_wins(test: NDArray[np.float64], x: float) -> None:
-    """Bet on x > 0 where x is −1, 0 or 1: a third of the wealth with each of three shares λ.
+    """Bet the same share of the wealth on x > 0, where x is −1, 0 or 1.
 
     `test` is [log wealth, number, sum, sum of squares].
     """
     test[1] += 1.0
     test[2] += x
     test[3] += x * x
-    test[0] = log_wealth((test[3] + test[2]) / 2, (test[3] - test[2]) / 2)
+    test[0] += math.log1p(SHARE * x)
 
 
 @njit(cache=True)
