@@ -50,7 +50,7 @@ def write(
 def _intro(start: Any) -> str:
     values = " / ".join(f"{value:.1f}" for value in start)
     return (
-        "banking77, test questions against stored training questions; means over seeds, in "
+        "banking77, test questions against stored training questions; means over ten seeds, in "
         f"percent. The start has {values} (P@1 / P@10 / mAP). Made by `python -m experiments live`."
     )
 

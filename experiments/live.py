@@ -50,7 +50,8 @@ from experiments.banking77 import banking, held_out
 from samewise import OASIS, Triplets
 from samewise.adapt import item_units
 
-N_SEEDS = 3
+N_SEEDS = 10
+WARM_SEEDS = 3
 LISTS = 5000
 AT = (1500, 5000)
 STREAMS, SHORT = 200, 500
@@ -86,7 +87,7 @@ def run(out: Path, *, quick: bool, jobs: int, only: tuple[str, ...] = PARTS[:-1]
     if "long" in only:
         long(out, corpus, (100, 200) if quick else MANY)
     if "warm" in only:
-        _live_warm.run(out, corpus, quick=quick, seeds=1 if quick else N_SEEDS)
+        _live_warm.run(out, corpus, quick=quick, seeds=1 if quick else WARM_SEEDS)
     if "log" in only:
         np.save(out / "items.npy", A)
         write_log(out / "events.jsonl", corpus, Users(), 300 if quick else LISTS, 0)

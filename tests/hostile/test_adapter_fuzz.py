@@ -415,14 +415,14 @@ def judgements(draw, wild=False):
     items = draw(st.none() | rows(n, d)) if wild else None
     size = n_rows(X if items is None else items)
     lists, k = draw(st.integers(0 if wild else 1, 3)), draw(st.integers(0 if wild else 1, 4))
+    k = k if wild else min(k, size)
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     query = rng.integers(0, n_rows(X), lists)
     shown = np.array([rng.permutation(max(size, k))[:k] for _ in range(lists)]).reshape(lists, k)
     y = rng.integers(-1, 2, (lists, k))
     weight = None
     if not wild:
-        k = min(k, size)
-        return Judgements(X, query, shown[:, :k], y[:, :k])
+        return Judgements(X, query, shown, y)
     if lists and k and draw(st.booleans()):
         odd = draw(st.sampled_from([-1, size, 2**40, 0]))
         draw(st.sampled_from([query, shown[:, 0]]))[0] = odd

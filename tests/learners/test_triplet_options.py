@@ -231,3 +231,11 @@ def test_the_automatic_margin_depends_on_values_only():
     assert weighted.margin_ == pytest.approx(repeated.margin_, rel=1e-12)
     sparse = OASIS(random_state=0).fit(sp.csr_array(X), y)
     assert sparse.margin_ == pytest.approx(OASIS(random_state=0).fit(X, y).margin_, rel=1e-12)
+
+
+@pytest.mark.parametrize("X", [np.ones((4, 3)), np.repeat(np.eye(2, 320), 200, axis=0)])
+def test_directions_that_rows_do_not_have_are_the_same_every_time(X):
+    triplets = Triplets(X, [0, 0], [1, 1], [2, 2])
+    forms = [DiagonalAROMA(rank=2).fit(triplets).metric_ for _ in range(3)]
+    assert forms[0] == forms[1] == forms[2]
+    np.testing.assert_allclose(forms[0].right.T @ forms[0].right, np.eye(2), atol=1e-12)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import field
 from numbers import Integral, Real
 from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-COUNT = Interval(Integral, 1, None, closed="left")
+# Lengths of queues are numbers of C.
+COUNT = Interval(Integral, 1, sys.maxsize, closed="both")
 FINITE = Interval(Real, None, None, closed="neither")
 SHARE = Interval(Real, 0, 1, closed="both")
 UTILITY = Interval(Real, 0, 1e6, closed="right"), StrOptions({"linear", "detection"})

@@ -49,35 +49,6 @@ class SearchedPoints(NamedTuple):
     ends: Indices
 
 
-class Queries(NamedTuple):
-    """Points whose nearest rows are searched.
-
-    Attributes
-    ----------
-    F : array of shape (n, d)
-        Centered float32, up to a factor.
-    error : array of shape (n,)
-        How far off a distance from a product may be.
-    Q : array of shape (n, d)
-        The queries as they are.
-    own : array of shape (n,)
-        The row that is the query itself, and no neighbor of it; −1 if there is none.
-    """
-
-    F: NDArray[np.float32]
-    error: NDArray[np.float32]
-    Q: Array
-    own: NDArray[np.int32]
-
-
-class SearchedRows(NamedTuple):
-    """The rows that are searched: E and X as F and Q of `Queries`, with half = ‖e‖²/2."""
-
-    E: NDArray[np.float32]
-    half: NDArray[np.float32]
-    X: Array
-
-
 class Reach(NamedTuple):
     """1 + the squared distance of each target of each point, and the largest for each point."""
 
@@ -104,15 +75,6 @@ def _squared_distance(x: Array, y: Array) -> Any:
     total = x.dtype.type(0)
     for c in range(x.shape[0]):
         v = x[c] - y[c]
-        total += v * v
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _exact_distance(x: Array, y: Array) -> float:
-    total = 0.0
-    for c in range(x.shape[0]):
-        v = np.float64(x[c]) - np.float64(y[c])
         total += v * v
     return total
 
@@ -210,89 +172,6 @@ def impostor_pairs(
                         b += 1
                     left = right
     return found
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _insert(values: Array, indices: Indices, value: float, index: int) -> None:
-    """Put a value into an ascending list whose last entry falls out."""
-    at = values.shape[0] - 1
-    while at > 0 and values[at - 1] > value:
-        values[at], indices[at] = values[at - 1], indices[at - 1]
-        at -= 1
-    values[at], indices[at] = value, index
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _any_below(half: Array, g: Array, bound: float) -> bool:
-    """Whether any half_c − g_c is below the bound."""
-    closer = np.float32(0)
-    for c in range(g.shape[0]):
-        closer += np.float32(1) if half[c] - g[c] < bound else np.float32(0)
-    return bool(closer > 0)
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def nearest(
-    queries: Queries,
-    first: int,
-    last: int,
-    searched: SearchedRows,
-    lo: int,
-    hi: int,
-    spare: int,
-    width: int,
-    out: NDArray[np.int32],
-) -> None:
-    """The nearest of the rows lo … hi for each of the queries first … last, nearest first.
-
-    Products of the rows of F and E give each distance up to ±error; the k + spare nearest by them
-    are compared again by exact distances of the rows of Q and X, ties by the smaller row. If more
-    might have been needed, all rows are compared exactly.
-
-    Parameters
-    ----------
-    queries : Queries
-    searched : SearchedRows
-    width : int
-        Columns of a tile.
-    out : array of shape (n_queries, k)
-        Where there are fewer rows, the last places are left as they are.
-    """
-    F, error, Q, own = queries
-    E, half, X = searched
-    others = hi - lo - (own[first] >= 0)
-    k = min(out.shape[1], others)
-    kept = min(k + spare, others)
-    n_rows = last - first
-    values = np.full((n_rows, kept), np.inf, dtype=np.float32)
-    indices = np.full((n_rows, kept), -1, dtype=np.int32)
-    tile = np.empty(n_rows * width, dtype=np.float32)
-    for start in range(lo, hi, width):
-        stop = min(start + width, hi)
-        G = tile[: n_rows * (stop - start)].reshape(n_rows, stop - start)
-        np.dot(F[first:last], E[start:stop].T, G)
-        for a in range(first, last):
-            mine, whose = values[a - first], indices[a - first]
-            for left in range(start, stop, _CHUNK):
-                right = min(left + _CHUNK, stop)
-                g = G[a - first, left - start : right - start]
-                if _any_below(half[left:right], g, mine[kept - 1]):
-                    for b in range(left, right):
-                        value = half[b] - g[b - left]
-                        if value < mine[kept - 1] and b != own[a]:
-                            _insert(mine, whose, value, b)
-    distances = np.empty(k, dtype=np.float64)
-    for a in range(first, last):
-        mine, whose = values[a - first], indices[a - first]
-        # All that is not in the list is at least as far as its last entry, up to the error.
-        if kept < others and mine[kept - 1] <= mine[k - 1] + 2 * error[a]:
-            whose = np.arange(lo, hi, dtype=np.int32)
-        whose.sort()
-        distances[:] = np.inf
-        for b in whose:
-            distance = _exact_distance(Q[a], X[b])
-            if distance < distances[k - 1] and b != own[a]:
-                _insert(distances, out[a, :k], distance, b)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

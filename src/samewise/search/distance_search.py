@@ -1,7 +1,11 @@
-"""Exact Euclidean neighbors: a k-d tree, or blocked products with exact refinement.
+"""Exact Euclidean neighbors: a k-d tree, or products with exact refinement.
 
-Both routes end with the same function, which computes the candidates' distances from explicit
-differences in float64. So both return the same lists: by distance, then by smaller index.
+All routes end with the same distances of the candidates, from explicit differences in float64. So
+all return the same lists: by distance, then by smaller index.
+
+Products are taken in tiles, in float32, of which only the best are kept (`kernels.nearest_rows`).
+Sparse rows, many neighbors, and queries of which float32 cannot tell the neighbors are compared in
+blocks of products in the type of the rows.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from scipy.spatial import cKDTree
 from samewise._typing import Array, Indices, Matrix
 from samewise.forms import Form
 from samewise.forms._input_checks import check_magnitude
+from samewise.kernels import nearest_rows
 from samewise.kernels.neighbors import at_least, first_k_per_row, kth_bound
 from samewise.kernels.pairwise import squared_norms
 from samewise.supervision.supervision_checks import checked_rows
@@ -26,6 +31,8 @@ Route = Literal["auto", "tree", "blocked"]
 
 # Small enough for a block to stay in the cache while it is searched.
 BLOCK_BYTES = 8 * 2**20
+MANY = 64
+"""Beyond so many neighbors the sorted lists of tiles take longer than blocks."""
 
 
 def _choose_route(X: Matrix, route: Route) -> Route:
@@ -77,11 +84,13 @@ class DistanceSearch:
         """Squared distances (n, k) in float64, ascending, and indices (n, k)."""
         check_magnitude(Q, "Q")
         Q = self._alike(Q)
-        squared = np.empty((Q.shape[0], k))
+        squared: NDArray[np.float64] = np.empty((Q.shape[0], k))
         indices = np.empty((Q.shape[0], k), dtype=np.intp)
         rows = np.arange(Q.shape[0])
         if self.route == "tree":
             rows = rows[self._by_tree(Q, k, exclude_self, squared, indices)]
+        elif not sp.issparse(self.X) and k <= MANY and self.X.shape[1]:
+            rows = rows[self._by_tiles(Q, k, exclude_self, squared, indices)]
         self._by_blocks(Q, k, exclude_self, rows, squared, indices)
         return squared, indices
 
@@ -108,6 +117,42 @@ class DistanceSearch:
         # Whatever was not returned is at least as far as the last one returned.
         unsure: NDArray[np.bool_] = distances[:, -1] ** 2 <= squared[:, -1] * (1 + 1e-9)
         return unsure
+
+    def _by_tiles(
+        self,
+        Q: Array,
+        k: int,
+        exclude_self: bool,
+        squared: NDArray[np.float64],
+        indices: Indices,
+    ) -> NDArray[np.bool_]:
+        """Fill what tiles can settle and return the mask of rows they cannot."""
+        searched, largest, mean, unit = self._tiled
+        Q = np.ascontiguousarray(Q)
+        found = np.full((len(Q), k), -1, dtype=np.int32)
+        near = np.abs(Q - mean).max(axis=1) <= nearest_rows.FARTHEST * unit
+        F = nearest_rows.prepared(np.where(near[:, None], Q, 0), mean, unit)
+        error = nearest_rows.product_error(F, largest)
+        own = np.arange(len(Q)) if exclude_self else np.full(len(Q), -1)
+        queries = nearest_rows.Queries(F, error, Q, own.astype(np.int32))
+        for first in range(0, len(Q), nearest_rows.ROWS):
+            last = min(first + nearest_rows.ROWS, len(Q))
+            rows = (first, last, searched, 0, len(searched.X))
+            nearest_rows.nearest(queries, *rows, False, found, squared)
+            # Where rows repeat, or lie close together far from the rest, that does not help.
+            if 2 * (found[first:last, 0] < 0).sum() > last - first:
+                break
+        indices[:] = found
+        unsure: NDArray[np.bool_] = (found[:, 0] < 0) | ~near
+        return unsure
+
+    @cached_property
+    def _tiled(self) -> tuple[nearest_rows.SearchedRows, float, NDArray[np.float64], float]:
+        """The rows to search in, in float32 too; the largest square, and how they were scaled."""
+        X = np.ascontiguousarray(self.X)
+        mean, unit = nearest_rows.center(X)
+        searched, largest = nearest_rows.searched_rows(X, nearest_rows.prepared(X, mean, unit))
+        return searched, largest, mean, unit
 
     def _by_blocks(
         self,
@@ -190,8 +235,10 @@ def _row_blocks(rows: Indices, bytes_per_row: int) -> Iterator[Indices]:
 def _squared_distances(Q: Matrix, X: Matrix, rows: Indices, columns: Indices) -> Array:
     """‖Q[rows] − X[columns]‖² pair by pair, in float64, by explicit differences."""
     out = np.empty(rows.size)
-    width = Q.nnz // Q.shape[0] + 1 if sp.issparse(Q) else Q.shape[1]
-    for at in _row_blocks(np.arange(rows.size), 8 * max(1, width)):
-        v = Q[rows[at]].astype(np.float64) - X[columns[at]]
-        out[at] = squared_norms(v)
+    if not sp.issparse(Q):
+        nearest_rows.squared_distances_of(Q, X, rows, columns, out)
+        return out
+    width = Q.nnz // Q.shape[0] + 1
+    for at in _row_blocks(np.arange(rows.size), 8 * width):
+        out[at] = squared_norms(Q[rows[at]].astype(np.float64) - X[columns[at]])
     return out

@@ -50,6 +50,9 @@ def minimize_smooth(
         if look(intermediate_result.x.copy(), float(intermediate_result.fun)):
             raise StopIteration
 
+    if "ftol" in options:
+        # A change of the loss relative to its size is 2 at most, and SciPy multiplies the limit.
+        options["ftol"] = min(options["ftol"], 2.0)
     return minimize(
         evaluated,
         start,

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.nearest_rows import center
 from samewise.kernels.pairwise import squared_distances, squared_norms
 from samewise.kernels.soft_loops import LEAST, soften, weigh
-from samewise.learners.batch.points_by_class import Classes, center
+from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.whitened_basis import WhitenedBasis
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers

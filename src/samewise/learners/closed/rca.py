@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -45,7 +46,7 @@ class ChunkletLearner(Learner, storable=False):
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_chunklets": [COUNT, None],
-        "chunk_size": [Interval(Integral, 2, None, closed="left")],
+        "chunk_size": [Interval(Integral, 2, sys.maxsize, closed="both")],
     }
     _: KW_ONLY
     n_chunklets: int | None = None

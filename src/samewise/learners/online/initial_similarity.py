@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import svds
+from sklearn.utils.extmath import randomized_svd
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Bilinear
+from samewise.kernels.pairwise import dense
 from samewise.learners.online.margin_gauge import Bases, stacked, unit_rows
 from samewise.supervision import Triplets
+
+FEW = 300
+"""Up to so many rows or features all directions are computed."""
+POWERS = 10
+"""Products with X and Xᵀ in the search for the leading ones."""
 
 
 def named_start(init: Any, triplets: Triplets, automatic: bool) -> tuple[Any, bool]:
@@ -79,7 +85,10 @@ def _leading(X: Matrix, rank: int) -> Array:
             f"{n} rows of {d} features; leave it out, or give the first portion of a stream the "
             "matrix of all rows."
         )
-    # A start of its own makes the search for singular vectors deterministic.
-    _, _, V = svds(X, k=rank, v0=np.ones(min(n, d), dtype=X.dtype), return_singular_vectors="vh")
+    if min(n, d) <= FEW:
+        V = np.linalg.svd(dense(X), full_matrices=False)[2][:rank]
+    else:
+        # ARPACK's are not the same every time where X has fewer directions.
+        V = randomized_svd(X, rank, n_iter=POWERS, random_state=0)[2]
     signs = np.sign(V[np.arange(rank), np.argmax(np.abs(V), axis=1)])
-    return np.ascontiguousarray((V * signs[:, None])[::-1].T)
+    return np.ascontiguousarray((V * signs[:, None]).T)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.kernels import lmnn_loops as kernel
+from samewise.kernels.nearest_rows import ROWS, WIDTH, rounding
 from samewise.kernels.pairwise import squared_distances
-from samewise.learners.batch.points_by_class import ROWS, WIDTH, Classes, rounding
+from samewise.learners.batch.points_by_class import Classes
 from samewise.solvers.workers import Workers
 
 DEPTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)

@@ -8,14 +8,12 @@ import numpy as np
 
 from samewise._typing import Array, Indices
 from samewise.kernels.lmnn_multi_loops import GroupMembers
+from samewise.kernels.nearest_rows import BLOCK_BYTES, FARTHEST, center
 from samewise.kernels.neighbors import first_k_per_row
 from samewise.kernels.pairwise import row_slices
 from samewise.learners.batch.lmnn.multi_objective import Maps, Room, in_reach
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import (
-    BLOCK_BYTES,
-    FARTHEST,
-    center,
     nearest_rows,
 )
 from samewise.solvers.workers import Workers

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
 from samewise.kernels import lmnn_multi_loops as kernel
+from samewise.kernels.nearest_rows import ROWS, WIDTH
 from samewise.kernels.pairwise import squared_distances
 from samewise.learners.batch.lmnn.impostors import cheapest_depth, lowered_half_squares
 from samewise.learners.batch.lmnn.objective import SAMPLE, SLACK, HingeEvaluation
-from samewise.learners.batch.points_by_class import ROWS, WIDTH, Classes
+from samewise.learners.batch.points_by_class import Classes
 from samewise.solvers.workers import Workers
 
 BLOCK = 1024

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.kernels import lmnn_loops as kernel
+from samewise.kernels.nearest_rows import BLOCK_BYTES
 from samewise.kernels.pairwise import row_slices, squared_distances
 from samewise.learners.batch.lmnn.impostors import Candidates, search
-from samewise.learners.batch.points_by_class import BLOCK_BYTES, Classes
+from samewise.learners.batch.points_by_class import Classes
 from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.workers import Workers
 

@@ -7,10 +7,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from samewise._typing import Array
 from samewise.kernels.lmnn_loops import Costs
+from samewise.kernels.nearest_rows import BLOCK_BYTES, center
 from samewise.kernels.pairwise import row_slices
 from samewise.learners.batch.lmnn.objective import Hinge, LMNNObjective, target_scatter
 from samewise.learners.batch.lmnn.start import automatic, row_space
-from samewise.learners.batch.points_by_class import BLOCK_BYTES, Classes, center
+from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.whitened_basis import WhitenedBasis
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
