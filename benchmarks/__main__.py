@@ -83,6 +83,7 @@ def main(chosen: list[str]) -> None:
         ],
         "energy": [("The energy rule", energy.run)],
         "search": [
+            ("Exact neighbors: one thread, and its peers", search.run_exact),
             ("Exact neighbors: trees and products", search.run),
             ("Impostors: trees and products", search.run_impostors),
         ],

@@ -257,3 +257,42 @@ def test_input_is_not_changed():
 def test_bad_input_is_named(call, text):
     with np.errstate(all="ignore"), pytest.raises(InvalidInputError, match=text):
         call(data("continuous"))
+
+
+TILED = 1100
+
+
+def far_and_near(rng, kind, dtype):
+    """Rows whose neighbors float32 cannot tell, or can, and queries among them."""
+    X = rng.normal(size=(TILED, 7))
+    if kind == "one far away":
+        X[5] = 1e9
+    elif kind == "ten times over":
+        X = np.repeat(X[: TILED // 10], 10, axis=0)
+    elif kind == "close together":
+        X = 1e6 + 1e-3 * X
+    Q = X[rng.permutation(TILED)[:600]] + 1e-7
+    if kind == "queries far away":
+        Q[::3] *= 1e16
+    return X.astype(dtype), Q.astype(dtype)
+
+
+@pairwise(
+    kind=["ordinary", "one far away", "ten times over", "close together", "queries far away"],
+    dtype=[np.float64, np.float32],
+    k=[1, 5, 70],
+)
+def test_tiles_are_exact_where_float32_is_not(kind, dtype, k):
+    X, Q = far_and_near(np.random.default_rng(3), kind, dtype)
+    index = Index(None, X, route="blocked")
+    exact = ((Q[:, None].astype(np.float64) - X) ** 2).sum(axis=2)
+    for queries, squared in ((Q, exact), (Q[:1], exact[:1])):
+        closeness, rows = index.query(queries, k)
+        expected = np.lexsort((np.broadcast_to(np.arange(TILED), squared.shape), squared))[:, :k]
+        near = np.take_along_axis(squared, expected, axis=1)
+        np.testing.assert_allclose(closeness.astype(float) ** 2, near, rtol=1e-5)
+        # Sums of squares in another order may differ in the last digit.
+        other = rows != expected
+        np.testing.assert_allclose(
+            np.take_along_axis(squared, rows, axis=1)[other], near[other], rtol=1e-12
+        )

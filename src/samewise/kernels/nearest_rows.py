@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
+from samewise.kernels.adapter_loops import products
 from samewise.kernels.pairwise import row_slices
 from samewise.kernels.rank_one import FAST
 
@@ -137,7 +138,7 @@ def nearest(
         stop = min(start + WIDTH, hi)
         G = tile[: n_rows * (stop - start)].reshape(n_rows, stop - start)
         if n_rows == 1:
-            np.dot(E[start:stop], F[first], G[0])
+            products(E[start:stop], F[first], G[0])
         else:
             np.dot(F[first:last], E[start:stop].T, G)
         for a in range(first, last):
