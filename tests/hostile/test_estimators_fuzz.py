@@ -8,6 +8,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone, is_regressor
@@ -165,7 +166,8 @@ def test_portions_are_one_fit(name, data, tmp_path):
         one, other = parts.metric_.matrix, whole.metric_.matrix
         near = 1e-9
     # Steps may cancel: what is left of M is then small beside 1/‖x‖², the size of a step.
-    longest = abs(stream.X).max() if np.size(stream.X) else 0.0
+    X = stream.X if sp.issparse(stream.X) else np.asarray(stream.X, dtype=np.float64)
+    longest = abs(X).max() if X.size else 0.0
     size = max(np.abs(other).max(), 1e-6 / longest**2 if longest else 0.0)
     np.testing.assert_allclose(one, other, rtol=near, atol=near * size)
     assert parts.n_seen_ == whole.n_seen_ and parts.n_updates_ == whole.n_updates_

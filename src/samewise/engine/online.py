@@ -198,7 +198,7 @@ class Online:
             if len(parts) > 1 or course.n_passes > 1:
                 self.hold()
             for part in parts:
-                course.show(examples[part])
+                course.show(examples if len(parts) == 1 else examples[part])
                 progress.report(self.history)
                 if progress.interrupted or course.enough(self):
                     return True

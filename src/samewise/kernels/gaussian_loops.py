@@ -196,35 +196,28 @@ def replay_sparse(
                 variances[at] = s * max(1.0 - s * g * g / divisor[i], LEAST)
 
 
-@njit(cache=True)
-def _mirror(T: Array) -> None:
-    """Fill the upper triangle, so that whole rows can be read and moved at once."""
-    for r in range(T.shape[0]):
+@njit(cache=True, fastmath=FAST)
+def _symmetric_times(T: Array, v: Array, out: NDArray[np.float64]) -> float:
+    """out = T v, from the lower triangle, each row of which is read once; returns vᵀTv."""
+    total = 0.0
+    for r in range(v.shape[0]):
+        row, x = T[r], v[r]
+        inner = 0.0
         for k in range(r):
-            T[k, r] = T[r, k]
+            out[k] += row[k] * x
+            inner += row[k] * v[k]
+        out[r] = inner + row[r] * x
+        total += x * (2.0 * inner + row[r] * x)
+    return total
 
 
 @njit(cache=True, fastmath=FAST)
-def _symmetric_times(T: Array, v: Array, out: NDArray[np.float64]) -> float:
-    """out = T v, four rows at a time; returns vᵀTv."""
-    d = v.shape[0]
-    out[:] = 0.0
-    r = 0
-    while r + 4 <= d:
-        t0, t1, t2, t3 = T[r], T[r + 1], T[r + 2], T[r + 3]
-        v0, v1, v2, v3 = v[r], v[r + 1], v[r + 2], v[r + 3]
-        for k in range(d):
-            out[k] += t0[k] * v0 + t1[k] * v1 + t2[k] * v2 + t3[k] * v3
-        r += 4
-    while r < d:
-        row, x = T[r], v[r]
-        for k in range(d):
-            out[k] += row[k] * x
-        r += 1
-    total = 0.0
-    for k in range(d):
-        total += out[k] * v[k]
-    return total
+def _take_away(T: Array, factor: float, a: NDArray[np.float64]) -> None:
+    """T −= factor a aᵀ, the lower triangle."""
+    for r in range(a.shape[0]):
+        row, x = T[r], factor * a[r]
+        for k in range(r + 1):
+            row[k] -= x * a[k]
 
 
 @njit(cache=True)
@@ -294,8 +287,6 @@ def factored_dense(
     on_mistakes, keep = modes
     m, n = W.shape
     a, k, c, h = np.empty(m), np.empty(m), np.empty(n), np.empty(n)
-    _mirror(Lambda)
-    _mirror(Omega)
     for i in range(L.shape[0]):
         q, p = L[i], R[i]
         score = _bilinear(W, q, p)
@@ -320,8 +311,8 @@ def factored_dense(
             _add_bilinear(W, tau[i], a, c)
             if keep:
                 left[0, i], right[0, i] = tau[i] * a, c
-        _add_bilinear(Lambda, -down_left, a, a)
-        _add_bilinear(Omega, -down_right, c, c)
+        _take_away(Lambda, down_left, a)
+        _take_away(Omega, down_right, c)
 
 
 def factored_block(
