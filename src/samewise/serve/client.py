@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
-from samewise.exceptions import SamewiseError
+from samewise.exceptions import InvalidInputError, SamewiseError
 from samewise.serve.client_verbs import Call, ClientVerbs
 
 _AGAIN = (429, 502, 503, 504)
@@ -49,6 +49,14 @@ class _AnyClient(ClientVerbs):
             import httpx
         except ModuleNotFoundError as error:
             raise ImportError("The client needs pip install 'samewise[serve]'.") from error
+        try:
+            scheme = httpx.URL(url).scheme
+        except httpx.InvalidURL:
+            scheme = ""
+        if scheme not in ("http", "https"):
+            raise InvalidInputError(
+                f"url must be an address such as 'http://127.0.0.1:8350'. Got {url!r}."
+            )
         self.url, self.collection, self._retries = url, collection, retries
         self._errors = httpx.TransportError
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
