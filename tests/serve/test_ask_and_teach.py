@@ -52,7 +52,7 @@ def test_ask_shows_items_and_the_impression(call):
     assert {one["id"] for one in found["results"]} == {"sea", "sun"}
     assert found["which"] == "start"
     explored = asked(call, "the sea", "-k", 3, "--explore", 1)
-    assert "sampled" in {one["why"] for one in explored["results"]}
+    assert "explored" in {one["why"] for one in explored["results"]}
 
 
 def test_what_is_taught_is_learned(call):
