@@ -65,6 +65,8 @@ def test_records_are_numbered_and_an_id_counts_once(events):
     assert [r.seq for r in events.read(0, 1)] == [1]
     assert events.newest("promote", 2) is None and events.newest("promote", 3).seq == 3
     assert [r.seq for r in events.all_of("promote")] == [3]
+    assert [r.seq for r in events.newest_of("v", 0, 3, 1)] == [2]
+    assert events.newest_of("v", 2, 3, 1) == events.newest_of("v", 0, 1, 1) == []
     assert events.find(odd).seq == 1 and events.find("nothing") is None
     with events.transaction():
         assert events.forget(odd) == (1, 1)

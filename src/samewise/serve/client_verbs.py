@@ -111,8 +111,8 @@ class ClientVerbs:
             Where vectors come from: the client, the built-in encoder of texts, or the function that
             the service was started with.
         **settings
-            `text_field`, `index_from`, and `guard`, `margin`, `memory` and `half_life` of the
-            `LiveAdapter`.
+            `text_field`, `index_from`, `personal`, and `guard`, `margin`, `memory` and `half_life`
+            of the `LiveAdapter`.
 
         Returns
         -------

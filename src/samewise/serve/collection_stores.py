@@ -41,6 +41,8 @@ class Settings:
         Parameters of the `LiveAdapter`.
     index_from : int or None
         From how many items on they are searched by a graph; None for never.
+    personal : int
+        How many of a user's newest lists count for this user alone, on top of what all have taught.
     """
 
     encoder: str = "given"
@@ -50,6 +52,7 @@ class Settings:
     memory: int = 20_000
     half_life: float | None = None
     index_from: int | None = 200_000
+    personal: int = 0
 
 
 @dataclass(frozen=True, eq=False)
