@@ -74,7 +74,7 @@ def is_collection(folder: Path) -> bool:
         database.close()
 
 
-def events_of(database: Database, url: str | None) -> EventStore:
+def events_of(database: Database, url: str | None, writes: bool = True) -> EventStore:
     """The log of a collection, where it was when the collection was made."""
     id = database.setting("events")
     if id is None:
@@ -85,7 +85,7 @@ def events_of(database: Database, url: str | None) -> EventStore:
         )
     from samewise.serve.postgres_events import PostgresEvents
 
-    return PostgresEvents(url, id)
+    return PostgresEvents(url, id, writes)
 
 
 class CollectionStores:

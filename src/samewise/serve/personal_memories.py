@@ -15,7 +15,7 @@ from samewise._typing import Array
 from samewise.adapt.adapter_course import AdapterCourse
 from samewise.adapt.event_reading import ItemStore, read_event
 from samewise.adapt.own_memory import OwnMemory
-from samewise.serve.event_store import EventStore
+from samewise.serve.event_store import EventStore, UnreachableError
 from samewise.serve.feedback_resolving import no_contrast
 from samewise.serve.replaying import Vectors, as_event
 
@@ -48,7 +48,12 @@ class PersonalMemories:
         """What a user's own lists up to a record add to his query; zeros for nobody."""
         if user is None or not self.lists:
             return np.zeros_like(query)
-        return self._memory(user, course, seq).added(query)
+        try:
+            memory = self._memory(user, course, seq)
+        except UnreachableError:
+            # A search is answered also while the log cannot be reached, without own lists.
+            return np.zeros_like(query)
+        return memory.added(query)
 
     def _memory(self, user: str, course: AdapterCourse, seq: int) -> OwnMemory:
         began = max(self._newest(kind, seq) for kind in ("start", "reset"))

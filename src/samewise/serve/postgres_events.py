@@ -47,9 +47,11 @@ class PostgresEvents:
         Such as "postgresql://user@host/database".
     collection : str
         The id of the collection.
+    writes : bool, default=True
+        Whether it writes, or only reads what another process writes.
     """
 
-    def __init__(self, url: str, collection: str) -> None:
+    def __init__(self, url: str, collection: str, writes: bool = True) -> None:
         try:
             import psycopg
         except ModuleNotFoundError as error:
@@ -61,7 +63,8 @@ class PostgresEvents:
         self._reader: Any = None
         self._writer: Any = None
         self.position = 0
-        self._open_writer()
+        if writes:
+            self._open_writer()
 
     # Connections
 
