@@ -110,9 +110,10 @@ def run(folder: Path, n_kills: int, seed: int) -> Counts:
         kept |= new
         # Those whose log lost bytes that nobody had been told of.
         counts.repeated += lose_power(place, kept, rng)
-        CollectionStores(place).close()
+        stores = CollectionStores(place)
         counts.lost += len(kept - seen(place))
-        counts.differing += not same_model(place)
+        counts.differing += not same_model(stores)
+        stores.close()
     return counts
 
 

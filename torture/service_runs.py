@@ -1,19 +1,23 @@
-"""A collection of `samewise serve` that is killed while it commits, learns and writes snapshots."""
+"""A collection of `samewise serve` that is killed while it commits, learns and writes snapshots.
+
+Once with its log in its own database, and once with its log in PostgreSQL, where that is installed.
+"""
 
 from __future__ import annotations
 
 import os
-import sqlite3
+import sys
 import tempfile
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from samewise.serve.collection import Collection
 from samewise.serve.collection_stores import CollectionStores, NewItem, Settings
 from samewise.serve.feedback_resolving import Said
 from samewise.serve.replaying import replayed
+from tests.serve.postgres import Server
 from torture.killing import Counts, Kind, killed
 
 N_ITEMS, N_FEATURES = 300, 16
@@ -26,10 +30,10 @@ def vectors(seed: int) -> np.ndarray:
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
-def made(folder: Path, X: np.ndarray) -> None:
+def made(folder: Path, X: np.ndarray, url: str | None = None) -> None:
     """A collection that is started; the compiled code is loaded on the way."""
     folder.mkdir()
-    collection = Collection(folder, Settings())
+    collection = Collection(folder, Settings(), url=url)
     collection.put([NewItem(f"i{i}", {}) for i in range(N_ITEMS)], X)
     collection.start()
     collection.feedback([judged(X, np.random.default_rng(0), "first")])
@@ -46,10 +50,10 @@ def judged(X: np.ndarray, rng: np.random.Generator, event: str) -> Said:
     return Said("judged", event, query=query, shown=names, liked=liked, disliked=disliked)
 
 
-def work(folder: Path, X: np.ndarray, seed: int, writing: int) -> None:
+def work(folder: Path, X: np.ndarray, seed: int, writing: int, url: str | None = None) -> None:
     """Events, items and promotions without end; each acknowledged event is written to a pipe."""
     rng = np.random.default_rng(seed)
-    collection = Collection(folder, snapshot_every=20)
+    collection = Collection(folder, snapshot_every=20, url=url)
     n = 0
     while True:
         batch = [judged(X, rng, f"{seed}-{n + i}") for i in range(rng.integers(1, 6))]
@@ -70,47 +74,63 @@ def acknowledged(reading: int) -> set[str]:
     return {line.strip() for line in told if line.endswith("\n")}
 
 
-def run(folder: Path, n_kills: int, seed: int) -> Counts:
+def run(folder: Path, n_kills: int, seed: int, url: str | None = None) -> Counts:
     """Kill it again and again: what was acknowledged is there, and the model follows from it."""
     rng, X = np.random.default_rng(seed), vectors(seed)
     counts = Counts(trials=n_kills)
     for trial in range(n_kills):
         place = folder / f"collection-{trial // TOGETHER}"
         if trial % TOGETHER == 0:
-            made(place, X)
+            made(place, X, url)
             kept: set[str] = set()
         reading, writing = os.pipe()
         mine = 1000 * seed + trial
         seconds = rng.uniform(0.0, 0.6)
-        counts.amid_work += killed(lambda p=place, m=mine, w=writing: work(p, X, m, w), seconds)
+        counts.amid_work += killed(
+            lambda p=place, m=mine, w=writing: work(p, X, m, w, url), seconds
+        )
         os.close(writing)
         new = acknowledged(reading)
         counts.acknowledged += len(new)
         kept |= new
-        with closing(sqlite3.connect(place / "collection.sqlite")) as database:
-            seen = {event for (event,) in database.execute("SELECT event FROM seen")}
-        counts.lost += len(kept - seen)
-        counts.differing += not same_model(place)
+        stores = CollectionStores(place, url=url)
+        try:
+            counts.lost += sum(stores.events.find(event) is None for event in kept)
+            counts.differing += not same_model(stores)
+        finally:
+            stores.close()
     return counts
 
 
-def same_model(folder: Path) -> bool:
+def same_model(stores: CollectionStores) -> bool:
     """Whether the newest snapshot and what came since lead where the whole log does, to the bit."""
-    stores = CollectionStores(folder)
+    if stores.segments is None or stores.segments.damaged(stores.items.blocks()):
+        return False
+    files = []
+    with tempfile.TemporaryDirectory() as place:
+        for snapshots in (True, False):
+            last = stores.events.last()
+            model = replayed(stores.events, stores.models, stores.vectors, last, snapshots)
+            assert model.adapter is not None
+            model.adapter.save(Path(place) / "model")
+            files.append((Path(place) / "model").read_bytes())
+    return files[0] == files[1]
+
+
+def run_postgres(folder: Path, n_kills: int, seed: int) -> Counts:
+    """The same, with the log in a PostgreSQL server of its own."""
     try:
-        if stores.segments is None or stores.segments.damaged(stores.items.blocks()):
-            return False
-        files = []
-        with tempfile.TemporaryDirectory() as place:
-            for snapshots in (True, False):
-                last = stores.events.last()
-                model = replayed(stores.events, stores.models, stores.vectors, last, snapshots)
-                assert model.adapter is not None
-                model.adapter.save(Path(place) / "model")
-                files.append((Path(place) / "model").read_bytes())
-        return files[0] == files[1]
+        server = Server()
+    except pytest.skip.Exception as reason:
+        print(reason, file=sys.stderr)
+        return Counts()
+    try:
+        return run(folder, n_kills, seed, server.url)
     finally:
-        stores.close()
+        server.remove()
 
 
-KINDS = [Kind("service, feedback and items", 35, run)]
+KINDS = [
+    Kind("service, feedback and items", 35, run),
+    Kind("service, log in PostgreSQL", 15, run_postgres),
+]

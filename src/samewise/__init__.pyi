@@ -74,6 +74,7 @@ from samewise.report import ReportOptions as ReportOptions
 from samewise.report import write_report as write_report
 from samewise.search import Index as Index
 from samewise.search import margins as margins
+from samewise.serve import AsyncClient as AsyncClient
 from samewise.serve import Client as Client
 from samewise.supervision import Judgements as Judgements
 from samewise.supervision import Pairs as Pairs
@@ -82,6 +83,7 @@ from samewise.supervision import Triplets as Triplets
 __version__: str
 
 __all__ = [
+    "AsyncClient",
     "BatchTopicFilter",
     "Bilinear",
     "Client",

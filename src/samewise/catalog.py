@@ -256,7 +256,7 @@ _OTHERS = {
     "protocols": ("choose_learner", "compare", "evaluate", "fit_model", "gain", "tune_C"),
     "report": ("ReportOptions", "write_report"),
     "search": ("Index", "margins"),
-    "serve": ("Client",),
+    "serve": ("AsyncClient", "Client"),
     "supervision": ("Judgements", "Pairs", "Triplets"),
 }
 

@@ -26,7 +26,7 @@ def find():
 
 
 class Chromium:
-    """One browser with one page in it."""
+    """One browser, and the page in its newest tab."""
 
     def __init__(self, path, profile):
         ours, theirs = self._pipes()
@@ -53,6 +53,11 @@ class Chromium:
         self._write, self._read = ours
         self._buffer, self._number, self._session = b"", 0, None
         self.events = []
+        self.add_tab()
+
+    def add_tab(self):
+        """Open a tab before the others; what follows is about it."""
+        self._session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]

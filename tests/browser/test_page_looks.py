@@ -31,6 +31,42 @@ def disagree(served, shelf):
         http.post("/search", json={"text": "x", "min_seq": done["seq"]}).raise_for_status()
 
 
+@pytest.mark.parametrize("tabs", [False, True])
+def test_pages_that_nobody_sees_leave_the_connections(browser, served, shelf, tabs):
+    # A browser has six connections to a host, and keeps pages that one may go back to.
+    disagree(served, shelf)
+    for n in range(8):
+        if tabs and n:
+            browser.add_tab()
+        browser.open(f"{served.url}/?{tabs}-{n}#hard")
+        browser.wait_for("document.querySelector('.hard li')", 10)
+
+
+def test_a_page_that_is_seen_again_listens(browser, served, shelf):
+    browser.open(f"{served.url}/?left")
+    browser.wait_for("document.querySelector('#n-events')")
+    browser.open("about:blank")
+    browser.evaluate("history.back()")
+    browser.wait_for("location.search === '?left'")
+    browser.wait_for("document.querySelector('#status').dataset.kind === 'good'")
+    before = browser.evaluate("+document.querySelector('#n-events').textContent")
+    disagree(served, shelf)
+    browser.wait_for(f"+document.querySelector('#n-events').textContent === {before + 1}", 10)
+
+
+def test_a_view_that_got_no_answer_is_asked_again(browser, served, shelf):
+    disagree(served, shelf)
+    browser.open(f"{served.url}/?again")
+    browser.wait_for("document.querySelector('#n-events')")
+    browser.evaluate("window.kept = fetch; window.fetch = () => Promise.reject(new TypeError());")
+    browser.evaluate("location.hash = 'hard'")
+    browser.wait_for("document.querySelector('#said').textContent.includes('gave no answer')")
+    browser.evaluate("window.fetch = kept; location.hash = 'search'")
+    browser.wait_for("document.querySelector('#view-hard').hidden")
+    browser.evaluate("location.hash = 'hard'")
+    browser.wait_for("document.querySelector('.hard li')", 10)
+
+
 LOOKS = [("light", "map"), *(("dark", view) for view in VIEWS), ("phone", "search")]
 LOOKS += [("phone", "learning"), ("phone_dark", "people")]
 

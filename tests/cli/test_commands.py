@@ -557,7 +557,7 @@ def test_wrong_usage_and_tracebacks(call):
 
 @pytest.mark.parametrize(
     "command",
-    "fit evaluate transform search inspect compare datasets filter report".split(),
+    "fit evaluate transform search inspect compare datasets filter report ask teach".split(),
 )
 def test_help_has_an_example(call, command):
     assert f"Example: samewise {command}" in " ".join(call(command, "--help").stdout.split())

@@ -38,6 +38,7 @@ PUBLIC = [
     "RCA",
     "SNN",
     "SRBS",
+    "AsyncClient",
     "BatchTopicFilter",
     "Bilinear",
     "Client",

@@ -21,7 +21,7 @@ def test_a_few_kills():
     assert done.returncode == 0, done.stdout + done.stderr
     head, *rows = [line.split() for line in done.stdout.splitlines()]
     assert head == ["trials", "amid_work", "acknowledged", "repeated", "lost", "differing"]
-    assert len(rows) == 9
+    assert len(rows) == 10
     counts = [[int(cell.replace(",", "")) for cell in row[-6:]] for row in rows]
     assert sum(row[0] for row in counts) >= 12
     assert all(row[4:] == [0, 0] for row in counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import samewise
 from samewise import LiveAdapter
 from samewise.adapt import Judged
+from samewise.adapt.event_memory import EventMemory
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.serve.checking import check_folder
 from samewise.serve.collection import Collection, NotReadyError
@@ -530,6 +532,30 @@ def test_a_check_finds_what_is_wrong(tmp_path, world):
     assert "is not a database of samewise" in problems[0]
     with pytest.raises(InvalidInputError, match="not a folder"):
         check_folder(tmp_path / "nothing")
+
+
+def test_nobody_waits_for_a_snapshot(make_collection, world, monkeypatch):
+    """While what is remembered is copied, queries are mapped."""
+    collection = make_collection(snapshot_every=5)
+    fill(collection, world)
+    teach(collection, world, 4)
+    copied, mapped = threading.Event(), threading.Event()
+    copy = EventMemory.state
+
+    def slow(memory):
+        copied.set()
+        assert mapped.wait(20)
+        return copy(memory)
+
+    monkeypatch.setattr(EventMemory, "state", slow)
+    seq = collection.feedback([Said(**said(world, "last"))])[0].seq
+    assert copied.wait(20)
+    collection.search(Question(which="live"), world.items[0])
+    mapped.set()
+    assert collection.learning.wait(seq, 20)
+    collection.learning.close()
+    assert collection.learning.failed is None
+    assert max(collection.stores.models.snapshots()) == seq
 
 
 def test_what_is_compiled_before_the_first_request_is_all_that_is_needed(make_collection, world):

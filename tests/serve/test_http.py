@@ -1,16 +1,18 @@
-"""Every verb over HTTP, and the client."""
+"""Every verb over HTTP, and the clients."""
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import threading
 
+import httpx
 import numpy as np
 import pytest
 
 import samewise
-from samewise import Client
+from samewise import AsyncClient, Client
 from samewise.exceptions import InvalidInputError
 from samewise.serve import ServiceError
 from tests.serve.conftest import said
@@ -239,9 +241,39 @@ def test_bad_bodies(books):
 # The client
 
 
-def test_the_client_has_the_same_verbs(serve, world, tmp_path):
+class Awaited:
+    """An AsyncClient whose methods are awaited at once, so that one test is for both clients."""
+
+    def __init__(self, *given, **more):
+        self._runner = asyncio.Runner()
+        self._client = AsyncClient(*given, **more)
+
+    def __enter__(self):
+        self._runner.run(self._client.__aenter__())
+        return self
+
+    def __exit__(self, *error):
+        self._runner.run(self._client.__aexit__(*error))
+        self._runner.close()
+
+    def events(self, **given):
+        async def listed():
+            return [record async for record in self._client.events(**given)]
+
+        return self._runner.run(listed())
+
+    def __getattr__(self, name):
+        method = getattr(self._client, name)
+        return lambda *given, **more: self._runner.run(method(*given, **more))
+
+
+clients = pytest.mark.parametrize("kind", [Client, Awaited])
+
+
+@clients
+def test_the_client_has_the_same_verbs(serve, world, tmp_path, kind):
     url, _ = serve()
-    with Client(url, "c") as client:
+    with kind(url, "c") as client:
         assert client.make(memory=500)
         assert not client.make(memory=500)
         names = [f"i{i}" for i in range(len(world.items))]
@@ -270,32 +302,47 @@ def test_the_client_has_the_same_verbs(serve, world, tmp_path):
         assert client.put_adapter(content) > done["seq"]
         assert client.adapter() == content
         client.reset()
+        undone = client.feedback({**one, "event": "a/b", "disliked": ids[1:2]})
+        assert client.undo("a/b") > undone["seq"]
+        assert client.log() == []
+        with pytest.raises(ServiceError, match="no event 'a/b', or no longer"):
+            client.undo("a/b")
         assert client.delete(["i0", "gone"]) == 1
         with pytest.raises(ServiceError, match="nothing to roll back to") as refused:
             client.rollback()
         assert refused.value.status == 422
         with pytest.raises(InvalidInputError, match="as many vectors as ids, 1"):
             client.put(["a"], np.ones((2, 12)))
-    with Client(url, "nothing") as other, pytest.raises(ServiceError, match="no collection"):
+    with kind(url, "nothing") as other, pytest.raises(ServiceError, match="no collection"):
         list(other.events())
 
 
-def test_the_client_tries_again_and_teaches_once(serve, world):
+@clients
+def test_the_client_tries_again_and_teaches_once(serve, world, kind):
     """An answer that is lost on the way: the same events are sent again, with the same ids."""
     url, _ = serve()
-    with Client(url, "c", retries=2) as client:
+    with kind(url, "c", retries=2) as client:
         client.make()
         client.put([f"i{i}" for i in range(400)], world.items)
-        send, lost = client._http.request, []
+        lost = []
 
-        def unsure(*given, **more):
-            answer = send(*given, **more)
+        def lose(answer):
             if len(lost) < 2:
                 lost.append(answer)
-                raise client._errors("the connection broke")
-            return answer
+                raise httpx.ReadError("the connection broke")
 
-        client._http.request = unsure
+        def read_and_lose(answer):
+            answer.read()
+            lose(answer)
+
+        async def await_and_lose(answer):
+            await answer.aread()
+            lose(answer)
+
+        if kind is Client:
+            client._http.event_hooks["response"].append(read_and_lose)
+        else:
+            client._client._http.event_hooks["response"].append(await_and_lose)
         event = said(world, "x")
         del event["event"]
         done = client.feedback([event])
@@ -305,7 +352,6 @@ def test_the_client_tries_again_and_teaches_once(serve, world):
         # What is not safe to repeat is sent once.
         with pytest.raises(ServiceError, match="gave no answer"):
             client.promote()
-        client._http.request = send
         assert len(client.versions()["versions"]) == 1
 
 

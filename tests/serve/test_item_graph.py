@@ -11,8 +11,10 @@ pytest.importorskip("usearch")
 pytest.importorskip("fastapi")
 
 from samewise.serve import item_graph
+from samewise.serve.checking import check_folder
 from samewise.serve.collection_stores import NewItem, Settings
 from samewise.serve.searching import Question
+from samewise.serve.service import Service
 
 WIDTH = 12
 
@@ -128,6 +130,25 @@ def test_a_damaged_file_is_built_again(indexed, make_collection):
     query = drawn(1, 8)[0]
     assert names(again, query) == exact(vectors, query)
     assert [each.suffix for each in path.parent.iterdir()] == [".usearch"]
+
+
+def test_the_check_verifies_graphs(tmp_path):
+    service = Service(tmp_path / "data")
+    service.make("c", Settings(index_from=1000))
+    put(service.get("c"), drawn(1500, 1))
+    wait_for(lambda: service.get("c").graphs.graph is not None)
+    service.close()
+    counts, problems = check_folder(tmp_path / "data")
+    assert (counts["c"]["graphs"], problems) == (1, [])
+    (path,) = (tmp_path / "data" / "c" / "graph").glob("*.usearch")
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    _, (problem,) = check_folder(tmp_path / "data")
+    assert problem == f"c: {path} is damaged; delete it, and the service builds it again."
+    path.write_bytes(content)
+    more = path.rename(path.with_name(path.name.replace("1500", "1501")))
+    _, (problem,) = check_folder(tmp_path / "data")
+    assert problem == f"c: {more} is of 1501 rows, and there are 1500; delete it."
 
 
 def test_a_graph_that_finds_too_little_is_not_used(make_collection, monkeypatch, caplog):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from samewise.serve.service import Service
 from tests.adapt.conftest import World
 from tests.serve.conftest import fill, said
 from tests.serve.postgres import Server
+from tests.serve.test_workers import Program, counted, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,8 @@ def test_records_are_numbered_and_an_id_counts_once(events):
     assert [r.seq for r in events.read(0, 1)] == [1]
     assert events.newest("promote", 2) is None and events.newest("promote", 3).seq == 3
     assert [r.seq for r in events.all_of("promote")] == [3]
+    assert [r.seq for r in events.newest_of("v", 0, 3, 1)] == [2]
+    assert events.newest_of("v", 2, 3, 1) == events.newest_of("v", 0, 1, 1) == []
     assert events.find(odd).seq == 1 and events.find("nothing") is None
     with events.transaction():
         assert events.forget(odd) == (1, 1)
@@ -256,3 +260,36 @@ def test_a_start_that_only_the_items_know(server, tmp_path, monkeypatch):
     found = again.search(Question(k=1), text="word of its own")["results"]
     assert found[0]["id"] == "late"
     again.close()
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="process numbers are found in /proc")
+def test_readers_follow_a_log_in_postgres(server, tmp_path):
+    world = World()
+    serving = Program(tmp_path / "data", "--events", server.url)
+    try:
+        with serving.client() as client:
+            client.make(personal=5)
+            client.put([f"i{i}" for i in range(400)], world.items)
+            client.start()
+            events = [said(world, f"e{i}", "ann") for i in range(20)]
+            query, seq = events[-1]["query"], client.feedback(events)["seq"]
+            wait_for(lambda: len(serving.readers()) == 2)
+
+            def answered(user=None):
+                found = client.search(query, which="live", min_seq=seq, user=user)
+                return [(one["id"], one["score"]) for one in found["results"]]
+
+            before = answered("ann")
+            assert before != answered()
+            wait_for(lambda: answered() and counted(client) >= 5)
+            assert answered("ann") == before
+            server.stop()
+            # Answered with what was learned by then.
+            assert len(client.search(query, k=3)["results"]) == 3
+            server.start()
+            seq = client.feedback({**said(world, "again", "ann"), "query": query})["seq"]
+            n = counted(client)
+            wait_for(lambda: answered("ann") != before and counted(client) > n + 5)
+    finally:
+        serving.end()
+    assert serving.process.returncode == 0

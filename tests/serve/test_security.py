@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from samewise.cli.app import app
 from samewise.exceptions import InvalidInputError
-from samewise.serve import http_context
+from samewise.serve import audit_log, http_context
 from samewise.serve.audit_log import AuditLog
 from samewise.serve.http_guarding import (
     Rates,
@@ -330,6 +330,26 @@ def test_an_entry_of_the_audit_log_is_one_line(tmp_path):
     log.close()
     (line,) = (tmp_path / "a").read_text().splitlines()
     assert json.loads(line)["collection"] == 'c\n{"who": "forged"}'
+
+
+def test_the_audit_log_begins_a_new_file_at_a_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(audit_log, "MOST_BYTES", 500)
+    log = AuditLog(tmp_path / "audit.jsonl")
+    for n in range(60):
+        log.add(f"me-{n}", "reset", "c", "allowed")
+    log.close()
+    files = [path for path in audit_log.audit_files(tmp_path / "audit.jsonl") if path.exists()]
+    assert sorted(tmp_path.iterdir()) == sorted(files) and len(files) == 1 + audit_log.KEPT
+    assert max(path.stat().st_size for path in files) <= 500
+    lines = [line for path in files[::-1] for line in path.read_text().splitlines()]
+    who = [json.loads(line)["who"] for line in lines]
+    # The oldest went; what is left is in order.
+    assert who == [f"me-{n}" for n in range(60 - len(who), 60)] and 35 < len(who) < 60
+    # Also where the program was started again meanwhile.
+    log = AuditLog(tmp_path / "audit.jsonl")
+    log.add("you", "reset", "c", "allowed")
+    log.close()
+    assert "you" in files[0].read_text()
 
 
 def test_no_code_comes_over_http(books):

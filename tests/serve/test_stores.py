@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -24,6 +25,21 @@ def database(tmp_path):
     database = Database(tmp_path / "d.sqlite")
     yield database
     database.close()
+
+
+def test_a_database_that_many_open_at_once_is_made_once(tmp_path):
+    """Processes that read look for collections while one is being made."""
+    path, ready = tmp_path / "new.sqlite", threading.Barrier(8)
+
+    def opened(_):
+        ready.wait()
+        return Database(path)
+
+    with ThreadPoolExecutor(8) as threads:
+        databases = list(threads.map(opened, range(8)))
+    assert [database.problems() for database in databases] == [[]] * 8
+    for database in databases:
+        database.close()
 
 
 def test_records_are_numbered_and_an_id_counts_once(database):

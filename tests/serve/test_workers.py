@@ -201,7 +201,7 @@ def test_streams_and_large_bodies_pass_through_readers(program):
         assert client.put_adapter(adapter) > 0
         assert client.search("a red fox", k=1)["results"][0]["id"] == "i0"
         with pytest.raises(ServiceError, match="fit"):
-            client._send("POST", "/search", json={"nothing": 1})
+            client.search("a red fox", nothing=1)
         answer = client._http.get(f"{client.url}/healthz")
         assert answer.json() == {"status": "ok"}
         assert len(answer.headers.get_list("date")) == 1

@@ -97,7 +97,7 @@ class AdapterCourse:
         gap, half_life = self.units.gap, self.linear.half_life
         rate = 0.0 if half_life is None else math.log(2.0) / half_life
         center = self.units.mean_similarity + CENTER * gap
-        self._kernel = (ALPHA, BETA / gap, center, rate, NEAREST)
+        self.kernel = (ALPHA, BETA / gap, center, rate, NEAREST)
         self._start = frozen(np.empty((0, self.units.n_features), dtype=np.float32))
         self._look()
 
@@ -143,7 +143,7 @@ class AdapterCourse:
             grades,
             self._units,
             self._linears,
-            (self.memory.compiled, views, self._kernel),
+            (self.memory.compiled, views, self.kernel),
             self._bets,
             (int(tests[0]) * (1 if self.guard is None else 2), *tests[1:]),
             self.linear.lesson(weight),
@@ -210,7 +210,7 @@ class AdapterCourse:
                 out += F @ matrix_of(linear)
                 linear = self._start
         view = np.array([window], dtype=np.int64)
-        embed_rows(Q, F, self._units, linear, self.memory.compiled, view, self._kernel, out)
+        embed_rows(Q, F, self._units, linear, self.memory.compiled, view, self.kernel, out)
         return out
 
     def form(self, which: str, place: str) -> tuple[Linear, tuple[int, int, int]]:

@@ -28,6 +28,9 @@ _COMMANDS = {
     "decision.",
     "adapt": "Replay a log of feedback through a live adapter, and say what it would have gained.",
     "serve": "Serve search that learns from its users, over HTTP; nothing acknowledged is lost.",
+    "ask": "Search a collection of a running service; samewise teach takes the impression.",
+    "teach": "Teach a running service what was good in an answer; when it returns, that is on its "
+    "disk.",
     "backup": "Copy the folder of a service, which may be running, and verify the copy.",
     "learners": "List the learners: what they learn from, and what they give.",
     "report": "Write one HTML file about a model: what it gains, pictures, and hard cases.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -35,6 +36,18 @@ Neighbors = Annotated[int, typer.Option("-k", min=1, help="Neighbors that decide
 Seed = Annotated[int, typer.Option(help="For splits, pairs and learners.")]
 Json = Annotated[bool, typer.Option("--json", help="Results and errors as JSON.")]
 Debug = Annotated[bool, typer.Option(help="Show the traceback of an error.")]
+
+
+CollectionName = Annotated[
+    str, typer.Argument(help="A collection of a running service.", metavar="COLLECTION")
+]
+Url = Annotated[str, typer.Option(help="Where samewise serve listens.", envvar="SAMEWISE_URL")]
+ClientToken = Annotated[
+    str | None,
+    typer.Option(help="The token, where the service has tokens.", envvar="SAMEWISE_CLIENT_TOKEN"),
+]
+User = Annotated[str | None, typer.Option(help="Who asks or teaches, so that it can be forgotten.")]
+HERE = "http://127.0.0.1:8350"
 
 
 @dataclass(frozen=True)
@@ -135,6 +148,22 @@ def _value(text: str) -> Any:
         return json.loads({"True": "true", "False": "false", "None": "null"}.get(text, text))
     except (ValueError, RecursionError):
         return text
+
+
+def numbers_of(text: str) -> list[float]:
+    """The numbers of --vector, separated by commas or as a JSON list."""
+    try:
+        if text.lstrip().startswith("["):
+            numbers = [float(v) for v in json.loads(text)]
+        else:
+            numbers = [float(part) for part in text.replace(",", " ").split()]
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInputError(
+            f"--vector must be numbers, separated by commas: {error}."
+        ) from error
+    if not numbers or not all(map(math.isfinite, numbers)):
+        raise InvalidInputError(f"--vector must be finite numbers. Got {text!r}.")
+    return numbers
 
 
 _MODEL = "what samewise fit wrote, whole, or a saved form or learner"

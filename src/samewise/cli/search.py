@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Matrix
 from samewise.cli.console import Answer, number, say, show_table, working
-from samewise.cli.options import Columns, Data, ModelFile, command, open_model
+from samewise.cli.options import Columns, Data, ModelFile, command, numbers_of, open_model
 from samewise.cli.tables import Table, read_table
 from samewise.exceptions import InvalidInputError
 from samewise.learners import Cosine
@@ -46,7 +45,7 @@ def search(
             raise InvalidInputError(
                 f"{table.source} has {X.shape[0]} rows, counted from 0; there is no row {row}."
             )
-        query = X[[row]] if vector is None else model.prepare([_numbers(vector)])
+        query = X[[row]] if vector is None else model.prepare([numbers_of(vector)])
         before, found = _neighbors(model, table, X, query, row, k)
     content: dict[str, Any] = {"before": before, "found": found}
     if row is not None:
@@ -80,23 +79,6 @@ def _neighbors(
 
 def _label(table: Table, row: int) -> Any:
     return None if table.y is None else table.y[row].item()
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        if text.lstrip().startswith("["):
-            numbers = [float(v) for v in json.loads(text)]
-        else:
-            numbers = [float(part) for part in text.replace(",", " ").split()]
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InvalidInputError(
-            f"--vector must be numbers, separated by commas: {error}."
-        ) from error
-    if not numbers or not np.isfinite(numbers).all():
-        raise InvalidInputError(
-            f"--vector must be finite numbers, one for each column. Got {text!r}."
-        )
-    return numbers
 
 
 def _show(content: dict[str, Any], model: Model) -> None:

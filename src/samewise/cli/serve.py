@@ -79,11 +79,6 @@ def serve(
         )
     if workers and os.name != "posix":
         raise InvalidInputError("--workers needs a POSIX system; leave it out here.")
-    if workers and events:
-        raise InvalidInputError(
-            "--workers read the log beside the items, and --events keeps it elsewhere: leave one "
-            "of them out."
-        )
     encode = None if encoder is None else text_function(encoder)
     compile_loops()
     service = Service(folder, encode, snapshot_every, events)

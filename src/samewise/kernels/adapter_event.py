@@ -200,15 +200,55 @@ def hear_list(
     learn_list(linears[0], f, moved, base, shown, grades, lesson)
     full = False
     if place[0] >= 0:
-        direction = np.empty_like(q)
-        contrast(shown, grades, direction)
-        contradict(direction, close, remembered, place[1], lesson[1])
-        full = _remember(q, direction, near[0], remembered, place, lesson[1])
-        sketch(z, float(np.dot(q, units[0])), place[1], remembered[2], place[0])
+        full = _keep((q, z), near[0], close, (shown, grades), units, remembered, place, lesson[1])
     due = False
     for i in range(bets.shape[0]):
         due |= bets[i, 0] >= limits[i]
     return due, full
+
+
+@njit(cache=True, nogil=True)
+def remember_list(
+    q: Array,
+    shown: Array,
+    grades: Grades,
+    units: Units,
+    memory: tuple[Memory, Numbers, Kernel],
+    place: tuple[int, int],
+    weight: float,
+) -> bool:
+    """Remember a judged list and nothing else, as `hear_list` does; whether its cell is full."""
+    remembered, views, kernel = memory
+    f = np.empty(units[1].shape[1], dtype=q.dtype)
+    whiten(q, units[0], units[1], f)
+    z = f * units[2]
+    near = near_cells(z, units)
+    close = recall(q, z, near, remembered, views, kernel, np.zeros_like(q)[None])
+    return _keep((q, z), near[0], close, (shown, grades), units, remembered, place, weight)
+
+
+@njit(cache=True)
+def _keep(
+    queries: tuple[Array, Array],
+    cell: int,
+    close: Numbers,
+    judged: tuple[Array, Grades],
+    units: Units,
+    memory: Memory,
+    place: tuple[int, int],
+    weight: float,
+) -> bool:
+    """Remember a list, and end what is close and says the opposite; whether its cell is full.
+
+    `queries` are the query and its coordinates, `judged` the items and their grades.
+    """
+    q, z = queries
+    direction = np.empty_like(q)
+    contrast(judged[0], judged[1], direction)
+    contradict(direction, close, memory, place[1], weight)
+    full = _remember(q, direction, cell, memory, place, weight)
+    sketch(z, float(np.dot(q, units[0])), place[1], memory[2], place[0])
+    return full
 
 
 @njit(cache=True)

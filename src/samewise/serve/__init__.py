@@ -1,5 +1,5 @@
-"""Search that learns from its users: a service, `samewise serve`, and its client."""
+"""Search that learns from its users: a service, `samewise serve`, and its clients."""
 
-from samewise.serve.client import Client, ServiceError
+from samewise.serve.client import AsyncClient, Client, ServiceError
 
-__all__ = ["Client", "ServiceError"]
+__all__ = ["AsyncClient", "Client", "ServiceError"]

@@ -13,6 +13,7 @@ from typing import Any
 
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files.writing import sync_folder
+from samewise.serve.audit_log import audit_files
 from samewise.serve.checking import check_folder
 from samewise.serve.collection_stores import is_collection
 from samewise.serve.model_files import ModelFiles, curve_of
@@ -61,7 +62,8 @@ def back_up(
         for path in sorted(folder.iterdir()):
             if not path.name.startswith(".") and is_collection(path):
                 _copy_collection(path, partial / path.name, url)
-        _copy_audit(folder / "audit.jsonl", partial / "audit.jsonl")
+        for audit in audit_files(folder / "audit.jsonl"):
+            _copy_audit(audit, partial / audit.name)
         (partial / "lock").touch()
         counts: dict[str, dict[str, int]] = {}
         if check:

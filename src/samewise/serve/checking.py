@@ -13,6 +13,7 @@ from samewise.files import container
 from samewise.files.locking import lock
 from samewise.files.storable import made
 from samewise.serve.collection_stores import CollectionStores, is_collection
+from samewise.serve.item_graph import damaged_graphs
 from samewise.serve.replaying import replayed
 from samewise.serve.text_encoder import TextEncoder
 
@@ -35,7 +36,7 @@ def check_folder(
     Returns
     -------
     counts : dict
-        For each collection, how many records, items, blocks and snapshots were verified.
+        For each collection, how many records, items, blocks, snapshots and graphs were verified.
     problems : list of str
         What is wrong; empty if nothing is.
     """
@@ -81,11 +82,14 @@ def _check(stores: CollectionStores) -> tuple[dict[str, int], list[str]]:
             problems.append(str(error))
     if not problems:
         problems += _model_problems(stores)
+    n_graphs, damaged = damaged_graphs(stores.folder / "graph", len(stores.snapshot.alive))
+    problems += damaged
     counts = {
         "records": stores.events.last(),
         "items": stores.items.count(),
         "blocks": len(blocks),
         "snapshots": len(snapshots),
+        **({"graphs": n_graphs} if n_graphs else {}),
     }
     return counts, problems
 

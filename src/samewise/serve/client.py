@@ -1,19 +1,19 @@
-"""A client of `samewise serve`: the same verbs, with retries that do nothing twice."""
+"""Clients of `samewise serve`: the same verbs, with retries that do nothing twice."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
-import numpy as np
-
 from samewise.exceptions import InvalidInputError, SamewiseError
+from samewise.serve.client_verbs import Call, ClientVerbs
 
 _AGAIN = (429, 502, 503, 504)
+R = TypeVar("R")
 
 
 class ServiceError(SamewiseError):
@@ -32,12 +32,70 @@ class ServiceError(SamewiseError):
         self.status = status
 
 
-class Client:
+class _AnyClient(ClientVerbs):
+    """What clients share: where the service is, and when a call is sent again."""
+
+    _transport: str
+
+    def __init__(
+        self,
+        url: str,
+        collection: str,
+        token: str | None = None,
+        timeout: float = 30.0,
+        retries: int = 4,
+    ) -> None:
+        try:
+            import httpx
+        except ModuleNotFoundError as error:
+            raise ImportError("The client needs pip install 'samewise[serve]'.") from error
+        try:
+            scheme = httpx.URL(url).scheme
+        except httpx.InvalidURL:
+            scheme = ""
+        if scheme not in ("http", "https"):
+            raise InvalidInputError(
+                f"url must be an address such as 'http://127.0.0.1:8350'. Got {url!r}."
+            )
+        self.url, self.collection, self._retries = url, collection, retries
+        self._errors = httpx.TransportError
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._base = f"{url.rstrip('/')}/collections/{quote(collection, safe='')}"
+        # Loopback is not to go through a proxy of the environment.
+        kind = getattr(httpx, self._transport)
+        self._http: Any = kind(headers=headers, timeout=timeout, trust_env=False)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r}, {self.collection!r})"
+
+    def _log_request(self, after: int, follow: bool) -> dict[str, Any]:
+        """What httpx takes to stream the log."""
+        params = {"after": after, "follow": str(follow).lower()}
+        timeout = None if follow else self._http.timeout
+        return {"url": f"{self._base}/events", "params": params, "timeout": timeout}
+
+    def _pause(self, call: Call[Any], trial: int, outcome: Any) -> float | None:
+        """Seconds until a call is sent again; None if it was answered."""
+        last = call.once or trial == self._retries
+        if isinstance(outcome, self._errors):
+            if last:
+                message = f"{self.url} gave no answer: {type(outcome).__name__} {outcome}"
+                raise ServiceError(f"{message.rstrip('.')}.") from outcome
+        elif outcome.status_code == 200:
+            return None
+        elif last or outcome.status_code not in _AGAIN:
+            raise _refusal(outcome)
+        elif (asked := outcome.headers.get("Retry-After", "")).isdigit():
+            return min(float(asked), 30.0)
+        return 0.1 * float(2**trial)
+
+
+class Client(_AnyClient):
     """A collection of a running `samewise serve`.
 
     Requests that failed on the way, or that the service was too busy for, are sent again. Feedback
-    carries an id for each event, so that nothing is learned twice. Promotions, rollbacks and resets
-    are sent once.
+    carries an id for each event, so that nothing is learned twice. `promote`, `rollback`, `reset`
+    and `undo` are sent once.
 
     Parameters
     ----------
@@ -54,6 +112,7 @@ class Client:
 
     See Also
     --------
+    AsyncClient : The same, to be awaited.
     LiveAdapter : What learns in the service.
 
     Examples
@@ -65,27 +124,7 @@ class Client:
     >>> client.close()
     """
 
-    def __init__(
-        self,
-        url: str,
-        collection: str,
-        token: str | None = None,
-        timeout: float = 30.0,
-        retries: int = 4,
-    ) -> None:
-        try:
-            import httpx
-        except ModuleNotFoundError as error:
-            raise ImportError("The client needs pip install 'samewise[serve]'.") from error
-        self.url, self.collection, self._retries = url, collection, retries
-        self._errors = httpx.TransportError
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._base = f"{url.rstrip('/')}/collections/{quote(collection, safe='')}"
-        # Loopback is not to go through a proxy of the environment.
-        self._http = httpx.Client(headers=headers, timeout=timeout, trust_env=False)
-
-    def __repr__(self) -> str:
-        return f"Client({self.url!r}, {self.collection!r})"
+    _transport = "Client"
 
     def __enter__(self) -> Self:
         return self
@@ -96,235 +135,6 @@ class Client:
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
-
-    # Items
-
-    def make(self, encoder: str = "given", **settings: Any) -> bool:
-        """Make the collection, if it is not there.
-
-        Parameters
-        ----------
-        encoder : {"given", "text", "callable"}, default="given"
-            Where vectors come from: the client, the built-in encoder of texts, or the function that
-            the service was started with.
-        **settings
-            `text_field`, `index_from`, and `guard`, `margin`, `memory` and `half_life` of the
-            `LiveAdapter`.
-
-        Returns
-        -------
-        bool
-            False if there was one with these settings.
-        """
-        return bool(self._json("PUT", "", {"encoder": encoder, **settings})["new"])
-
-    def put(
-        self,
-        ids: Sequence[str],
-        vectors: Any = None,
-        payloads: Sequence[Mapping[str, Any]] | None = None,
-    ) -> int:
-        """Add or replace items.
-
-        Parameters
-        ----------
-        ids : sequence of str
-            Their names.
-        vectors : array of shape (n, d), default=None
-            Their vectors, for a collection with the encoder "given".
-        payloads : sequence of mappings, default=None
-            What else is known of each; where vectors are made of texts, with the text.
-
-        Returns
-        -------
-        int
-            The sequence number of the commit.
-        """
-        rows = None if vectors is None else np.asarray(vectors, dtype=np.float32).tolist()
-        for what, given in (("vectors", rows), ("payloads", payloads)):
-            if given is not None and len(given) != len(ids):
-                raise InvalidInputError(
-                    f"There must be as many {what} as ids, {len(ids)}. Got {len(given)}."
-                )
-        items = [{"id": id} for id in ids]
-        for i, item in enumerate(items):
-            if rows is not None:
-                item["vector"] = rows[i]
-            if payloads is not None:
-                item["payload"] = dict(payloads[i])  # type: ignore[assignment]
-        return int(self._json("PUT", "/items", {"items": items})["seq"])
-
-    def delete(self, ids: Sequence[str]) -> int:
-        """Remove items.
-
-        Parameters
-        ----------
-        ids : sequence of str
-            Their names.
-
-        Returns
-        -------
-        int
-            How many there were.
-        """
-        return int(self._json("DELETE", "/items", {"ids": list(ids)})["count"])
-
-    # Search and feedback
-
-    def search(self, query: Any, k: int = 10, **options: Any) -> dict[str, Any]:
-        """Search the items nearest to a query.
-
-        Parameters
-        ----------
-        query : str or array of shape (d,)
-            A text or a vector.
-        k : int, default=10
-            How many items.
-        **options
-            `which` ("served", "start" or "live"), `filters`, `explore`, `user` and `min_seq`.
-
-        Returns
-        -------
-        dict
-            "impression", "seq", and "results" with "position", "id", "score", "why" and "payload".
-        """
-        asked: dict[str, Any] = {"k": k, **options}
-        if isinstance(query, str):
-            asked["text"] = query
-        else:
-            asked["vector"] = np.asarray(query, dtype=np.float64).tolist()
-        return dict(self._json("POST", "/search", asked))
-
-    def feedback(self, events: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Teach. When this returns, the events are on the service's disk.
-
-        Parameters
-        ----------
-        events : mapping or sequence of mappings
-            Each has a "type" and an "impression"; see the guide. Events without an "event", their
-            id, are given one.
-
-        Returns
-        -------
-        dict
-            "seq" of the newest, how many were "new", and "events", the number of each.
-        """
-        listed = [events] if isinstance(events, Mapping) else list(events)
-        named = [{"event": uuid.uuid4().hex, **event} for event in listed]
-        return dict(self._json("POST", "/feedback", {"events": named}))
-
-    # What is served
-
-    def start(self, again: bool = False) -> int:
-        """Fit encoder and adapter to the items as they are now.
-
-        Parameters
-        ----------
-        again : bool, default=False
-            Whether to leave behind what was learned, where the collection was started before.
-
-        Returns
-        -------
-        int
-            The sequence number of the commit.
-        """
-        return int(self._json("POST", "/start", {"again": again})["seq"])
-
-    def describe(self) -> dict[str, Any]:
-        """Settings of the collection, and numbers about it.
-
-        Returns
-        -------
-        dict
-            Among others "settings", "items", "events" and "seq".
-        """
-        return dict(self._json("GET", ""))
-
-    def versions(self) -> dict[str, Any]:
-        """The frozen copies of the live form.
-
-        Returns
-        -------
-        dict
-            "versions" that are kept, and which is "served".
-        """
-        return dict(self._json("GET", "/versions"))
-
-    def guard(self) -> dict[str, Any]:
-        """What the guard knows.
-
-        Returns
-        -------
-        dict
-            "wealth", "needed", "expected_events", "served", "history" and more.
-        """
-        return dict(self._json("GET", "/guard"))
-
-    def explain(self, impression: str, item: str) -> dict[str, Any]:
-        """Say why an item is where it is.
-
-        Parameters
-        ----------
-        impression : str
-            The answer it is about.
-        item : str
-            The item.
-
-        Returns
-        -------
-        dict
-            "scores" under each form, with what the linear part and remembered lists add, and
-            "nearest_lists".
-        """
-        asked = {"impression": impression, "item": item}
-        return dict(self._json("GET", "/explain", params=asked))
-
-    def promote(self, version: int | None = None) -> int:
-        """Serve a version by hand.
-
-        Parameters
-        ----------
-        version : int, default=None
-            Its number; by default a new copy of the live form.
-
-        Returns
-        -------
-        int
-            The version that is served.
-        """
-        done = self._json("POST", "/promote", {"version": version}, once=True)
-        return int(done["version"])
-
-    def rollback(self) -> int:
-        """Serve the version before the newest that is served.
-
-        Returns
-        -------
-        int
-            The version that is served, 0 for the start.
-        """
-        return int(self._json("POST", "/rollback", once=True)["version"])
-
-    def reset(self) -> None:
-        """Forget all that was learned."""
-        self._json("POST", "/reset", once=True)
-
-    def forget(self, user: str) -> int:
-        """Forget a person: events go, and the model is built again without them.
-
-        Parameters
-        ----------
-        user : str
-            Who.
-
-        Returns
-        -------
-        int
-            How many events there were.
-        """
-        return int(self._json("DELETE", "/events", params={"user": user})["count"])
-
-    # In and out
 
     def events(self, after: int = 0, follow: bool = False) -> Iterator[dict[str, Any]]:
         """Read the log.
@@ -341,83 +151,126 @@ class Client:
         dict
             A record, with its "kind".
         """
-        params: dict[str, Any] = {"after": after, "follow": str(follow).lower()}
-        url, timeout = f"{self._base}/events", None if follow else self._http.timeout
-        with self._http.stream("GET", url, params=params, timeout=timeout) as answer:
+        with self._http.stream("GET", **self._log_request(after, follow)) as answer:
             if answer.status_code != 200:
                 answer.read()
                 raise _refusal(answer)
-            kind = ""
+            records = _Records()
             for line in answer.iter_lines():
-                if line.startswith("event: "):
-                    kind = line.removeprefix("event: ")
-                elif line.startswith("data: "):
-                    yield {"kind": kind, **json.loads(line.removeprefix("data: "))}
+                yield from records.take(line)
 
-    def log(self) -> list[dict[str, Any]]:
-        """The feedback so far, as `feedback` of another collection takes it.
+    def _ask(self, call: Call[R]) -> R:
+        trial = 0
+        while True:
+            try:
+                outcome = self._http.request(call.method, self._base + call.path, **call.sent)
+            except self._errors as error:
+                outcome = error
+            pause = self._pause(call, trial, outcome)
+            if pause is None:
+                return call.read(outcome)
+            time.sleep(pause)
+            trial += 1
 
-        Returns
-        -------
-        list of dict
-            Events.
-        """
-        return [json.loads(line) for line in self._send("GET", "/log").text.splitlines()]
 
-    def adapter(self) -> bytes:
-        """The adapter.
+class AsyncClient(_AnyClient):
+    """A collection of a running `samewise serve`, for programs that await.
 
-        Returns
-        -------
-        bytes
-            A file for `samewise.load`.
-        """
-        return bytes(self._send("GET", "/adapter").content)
+    It has the methods of `Client`, to be awaited, with the same retries; `events` is to be iterated
+    by ``async for``.
 
-    def put_adapter(self, content: bytes) -> int:
-        """Go on from another adapter.
+    Parameters
+    ----------
+    url : str
+        Where the service listens, such as "http://127.0.0.1:8350".
+    collection : str
+        The name of the collection.
+    token : str or None, default=None
+        The token, where the service was started with one.
+    timeout : float, default=30.0
+        Seconds to wait for an answer.
+    retries : int, default=4
+        How often to try again.
+
+    See Also
+    --------
+    Client : The same, for programs that wait.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from samewise import AsyncClient
+    >>> async def best(texts):
+    ...     async with AsyncClient("http://127.0.0.1:8350", "books") as client:
+    ...         found = await asyncio.gather(*(client.search(text, k=1) for text in texts))
+    ...     return [answer["results"][0]["id"] for answer in found]
+    >>> asyncio.run(best([]))
+    []
+    """
+
+    _transport = "AsyncClient"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def events(self, after: int = 0, follow: bool = False) -> AsyncIterator[dict[str, Any]]:
+        """Read the log.
 
         Parameters
         ----------
-        content : bytes
-            What `LiveAdapter.save` wrote.
+        after : int, default=0
+            The sequence number after which to begin.
+        follow : bool, default=False
+            Whether to wait for more at the end.
 
-        Returns
-        -------
-        int
-            The sequence number of the commit.
+        Yields
+        ------
+        dict
+            A record, with its "kind".
         """
-        headers = {"Content-Type": "application/octet-stream"}
-        answer = self._send("PUT", "/adapter", content=content, headers=headers)
-        return int(answer.json()["seq"])
+        async with self._http.stream("GET", **self._log_request(after, follow)) as answer:
+            if answer.status_code != 200:
+                await answer.aread()
+                raise _refusal(answer)
+            records = _Records()
+            async for line in answer.aiter_lines():
+                for record in records.take(line):
+                    yield record
 
-    # Sending
-
-    def _json(
-        self, method: str, path: str, body: Any = None, once: bool = False, params: Any = None
-    ) -> Any:
-        more = {} if body is None else {"json": body}
-        return self._send(method, path, once, params=params, **more).json()
-
-    def _send(self, method: str, path: str, once: bool = False, **more: Any) -> Any:
-        for trial in range(1 + self._retries):
-            last = trial == self._retries
-            pause = 0.1 * 2**trial
+    async def _ask(self, call: Call[R]) -> R:
+        trial = 0
+        while True:
             try:
-                answer = self._http.request(method, self._base + path, **more)
+                outcome = await self._http.request(call.method, self._base + call.path, **call.sent)
             except self._errors as error:
-                if last or once:
-                    message = f"{self.url} gave no answer: {type(error).__name__} {error}"
-                    raise ServiceError(f"{message.rstrip('.')}.") from error
-            else:
-                if answer.status_code == 200:
-                    return answer
-                if answer.status_code not in _AGAIN or last or once:
-                    raise _refusal(answer)
-                asked = answer.headers.get("Retry-After", "")
-                pause = min(float(asked), 30.0) if asked.isdigit() else pause
-            time.sleep(pause)
-        raise AssertionError("The last trial returns or raises.")
+                outcome = error
+            pause = self._pause(call, trial, outcome)
+            if pause is None:
+                return call.read(outcome)
+            await asyncio.sleep(pause)
+            trial += 1
+
+
+class _Records:
+    """Records of the log out of lines of server-sent events."""
+
+    def __init__(self) -> None:
+        self._kind = ""
+
+    def take(self, line: str) -> list[dict[str, Any]]:
+        """The record that a line ends, if it does."""
+        if line.startswith("event: "):
+            self._kind = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            return [{"kind": self._kind, **json.loads(line.removeprefix("data: "))}]
+        return []
 
 
 def _refusal(answer: Any) -> ServiceError:

@@ -41,6 +41,8 @@ class Settings:
         Parameters of the `LiveAdapter`.
     index_from : int or None
         From how many items on they are searched by a graph; None for never.
+    personal : int
+        How many of a user's newest lists count for this user alone, on top of what all have taught.
     """
 
     encoder: str = "given"
@@ -50,6 +52,7 @@ class Settings:
     memory: int = 20_000
     half_life: float | None = None
     index_from: int | None = 200_000
+    personal: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,7 @@ def is_collection(folder: Path) -> bool:
         database.close()
 
 
-def events_of(database: Database, url: str | None) -> EventStore:
+def events_of(database: Database, url: str | None, writes: bool = True) -> EventStore:
     """The log of a collection, where it was when the collection was made."""
     id = database.setting("events")
     if id is None:
@@ -82,7 +85,7 @@ def events_of(database: Database, url: str | None) -> EventStore:
         )
     from samewise.serve.postgres_events import PostgresEvents
 
-    return PostgresEvents(url, id)
+    return PostgresEvents(url, id, writes)
 
 
 class CollectionStores:

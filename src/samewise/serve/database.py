@@ -60,10 +60,7 @@ class Database:
             # What is deleted is overwritten: a person who is forgotten leaves no bytes behind.
             self.writer.execute("PRAGMA secure_delete=ON")
             self.writer.execute("PRAGMA journal_mode=WAL")
-            (version,) = self.writer.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                script = f"BEGIN; {_SCHEMA} PRAGMA user_version={VERSION}; COMMIT;"
-                self.writer.executescript(script)
+            version = self._version() or self._made()
         except sqlite3.DatabaseError as error:
             self.close()
             raise FileFormatError(
@@ -72,6 +69,18 @@ class Database:
         if version > VERSION:
             self.close()
             raise FileFormatError(f"{self.path} was written by a newer version; upgrade samewise.")
+
+    def _version(self) -> int:
+        ((version,),) = self.writer.execute("PRAGMA user_version")
+        return int(version)
+
+    def _made(self) -> int:
+        """Make the tables, if no other process does so at the same time; the version."""
+        with self.transaction():
+            if not self._version():
+                for statement in f"{_SCHEMA} PRAGMA user_version={VERSION}".split(";"):
+                    self.writer.execute(statement)
+        return self._version()
 
     def _connect(self) -> sqlite3.Connection:
         if self._closed:

@@ -85,7 +85,10 @@ class EventStore(Protocol):
         """The next records after a number, at most so many."""
 
     def newest(self, kind: str, until: int) -> Record | None:
-        """The newest record of a kind, up to a number."""
+        """The newest record of a kind that is rare, up to a number."""
+
+    def newest_of(self, user: str, after: int, until: int, limit: int) -> list[Record]:
+        """The newest feedback of a user between two numbers, the oldest of it first."""
 
     def all_of(self, kind: str) -> list[Record]:
         """Every record of a kind that is rare."""
@@ -178,9 +181,16 @@ class SQLiteEvents:
         return self._records("seq > ? ORDER BY seq LIMIT ?", (after, min(limit, MOST_READ)))
 
     def newest(self, kind: str, until: int) -> Record | None:
-        """The newest record of a kind, up to a number."""
-        found = self._records("kind = ? AND seq <= ? ORDER BY seq DESC LIMIT 1", (kind, until))
+        """The newest record of a kind that is rare, up to a number."""
+        # As the index has it: without the second condition all feedback would be looked at.
+        where = "kind = ? AND kind != 'feedback' AND seq <= ? ORDER BY seq DESC LIMIT 1"
+        found = self._records(where, (kind, until))
         return found[0] if found else None
+
+    def newest_of(self, user: str, after: int, until: int, limit: int) -> list[Record]:
+        """The newest feedback of a user between two numbers, the oldest of it first."""
+        where = "user = ? AND seq > ? AND seq <= ? ORDER BY seq DESC LIMIT ?"
+        return self._records(where, (user, after, until, limit))[::-1]
 
     def all_of(self, kind: str) -> list[Record]:
         """Every record of a kind that is rare."""

@@ -129,7 +129,7 @@ def resolved(said: Said, known: Surroundings) -> tuple[dict[str, Any], Array]:
         body["text"] = text[:MOST_TEXT]
     record = Record(0, "feedback", body, query, said.user, 0.0)
     # Checked as the adapter will check it: what is committed is never refused.
-    read_event(as_event(record), ItemStore(known.vectors, known.width), _no_contrast)
+    read_event(as_event(record), ItemStore(known.vectors, known.width), no_contrast)
     return body, query
 
 
@@ -223,7 +223,8 @@ def _thumb(
     return {"type": "thumb", "rows": [mine, *others], "up": bool(up)}
 
 
-def _no_contrast(query: Array, up: bool) -> Any:
+def no_contrast(query: Array, up: bool) -> Any:
+    """Never asked for: a thumb of the log has what it was set against."""
     raise AssertionError("A thumb of the log has its contrast.")
 
 

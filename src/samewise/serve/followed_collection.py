@@ -16,6 +16,7 @@ from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.serve.collection_stores import Settings, events_of
 from samewise.serve.database import Database
+from samewise.serve.event_store import UnreachableError
 from samewise.serve.group_commit import BusyError
 from samewise.serve.impressions import Impression, Impressions
 from samewise.serve.item_graph import GraphKeeper
@@ -30,6 +31,9 @@ from samewise.serve.vector_segments import SEGMENT_BYTES, Maps, map_rows, rows_o
 PAUSE = 0.01
 """Seconds between two looks at the log."""
 
+UNREACHABLE = 1.0
+"""Seconds until a log that cannot be reached is looked at again."""
+
 Keep = Callable[[Impression], None]
 
 
@@ -41,13 +45,15 @@ class FollowedStores:
     folder : Path
     keep : callable
         Brings an impression to the process that writes.
+    url : str, default=None
+        Of the PostgreSQL database with the log, if it is there.
     """
 
-    def __init__(self, folder: Path, keep: Keep) -> None:
+    def __init__(self, folder: Path, keep: Keep, url: str | None = None) -> None:
         self.folder, self._keep = folder, keep
         self.database = Database(folder / "collection.sqlite")
         self.settings = Settings(**json.loads(self.database.setting("settings") or "{}"))
-        self.events = events_of(self.database, None)
+        self.events = events_of(self.database, url, writes=False)
         self.items = ItemTable(self.database)
         self.impressions = Impressions(self.database, 0)
         self.models = ModelFiles(folder / "models")
@@ -77,6 +83,7 @@ class FollowedStores:
 
     def close(self) -> None:
         """Close the files."""
+        self.events.close()
         self.database.close()
 
     def refresh(self, start: int | None = None) -> None:
@@ -129,10 +136,14 @@ class FollowedCollection(SearchedCollection):
         Brings an impression to the process that writes.
     encode : callable, default=None
         Vectors of texts, for a collection with ``encoder="callable"``.
+    url : str, default=None
+        Of the PostgreSQL database with the log, if it is there.
     """
 
-    def __init__(self, folder: Path, keep: Keep, encode: Encode | None = None) -> None:
-        self.stores: FollowedStores = FollowedStores(folder, keep)
+    def __init__(
+        self, folder: Path, keep: Keep, encode: Encode | None = None, url: str | None = None
+    ) -> None:
+        self.stores: FollowedStores = FollowedStores(folder, keep, url)
         stores = self.stores
         self._encode = encode
         self._start = 0
@@ -195,6 +206,9 @@ class FollowedCollection(SearchedCollection):
             except FileNotFoundError:
                 # A segment that was removed between two looks.
                 continue
+            except UnreachableError:
+                # Searches are answered with what was learned by then.
+                self._ends.wait(UNREACHABLE)
             except Exception as error:
                 self.learning.fail(error)
                 return

@@ -167,10 +167,14 @@ class NearList(_Answer):
 
 
 class ExplainAnswer(_Answer):
-    """The score of an item under each form, and the judged lists with the nearest queries."""
+    """The score of an item under each form, and the judged lists with the nearest queries.
+
+    `personal` is what lists of the user who asked add to the scores of what is served and live.
+    """
 
     item: str
     scores: dict[str, Share]
+    personal: float
     nearest_lists: list[NearList]
 
 

@@ -140,7 +140,10 @@ def explain(opened: Opened, caller: Reader, impression: Name, item: Name) -> dic
     with opened.adapter() as adapter:
         parts = score_parts(adapter, found.query, vector)
         near = nearest_lists(adapter, found.query, vector)
-    return {"item": item, "scores": parts, "nearest_lists": near}
+        course, seq = adapter._fitted, opened.learning.seq
+    own = opened.searching.personal.added(found.user, found.query, course, seq)
+    personal = float(own.astype(np.float64) @ vector)
+    return {"item": item, "scores": parts, "personal": personal, "nearest_lists": near}
 
 
 @routes.delete(

@@ -32,6 +32,7 @@ class CollectionBody(StrictBody):
     memory: Annotated[Whole, Field(ge=0, le=10**6)] = 20_000
     half_life: Annotated[Number, Field(ge=1, le=1e12)] | None = None
     index_from: Annotated[Whole, Field(ge=2, le=10**9)] | None = 200_000
+    personal: Annotated[Whole, Field(ge=0, le=1000)] = 0
 
 
 class ItemBody(StrictBody):

@@ -154,7 +154,7 @@ def teachers(here: Here, opened: Opened, caller: Reader) -> dict[str, Any]:
     return here.teachers.table(opened)
 
 
-@routes.delete("/collections/{collection}/events/{event}")
+@routes.delete("/collections/{collection}/events/{event:path}")
 def undo_event(
     here: Here, opened: Opened, caller: Teacher, collection: str, event: Name
 ) -> dict[str, Any]:

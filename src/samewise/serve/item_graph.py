@@ -7,7 +7,6 @@ those that died since are passed over. Where a graph finds too little, exact sea
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import re
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
+from samewise.files.writing import file_sha256
 from samewise.kernels.neighbors import top_k
 from samewise.serve.item_search import SPARE, ItemSnapshot, best_of
 
@@ -216,8 +216,7 @@ class GraphKeeper:
         assert match is not None
         self._loaded = path
         try:
-            with path.open("rb") as file:
-                whole = hashlib.file_digest(file, "sha256").hexdigest() == match[2]
+            whole = file_sha256(path) == match[2]
             # A damaged file is not looked into: it could end the process.
             index = _usearch().restore(str(path), view=True) if whole else None
         except FileNotFoundError:
@@ -278,8 +277,8 @@ class GraphKeeper:
     def _write(self, index: Any, n_rows: int, old: Path | None) -> None:
         new = self._folder / f"{n_rows:012d}.new"
         index.save(str(new))
+        digest = file_sha256(new)
         with new.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
             os.fsync(file.fileno())
         path = self._folder / f"rows-{n_rows:012d}-{digest}.usearch"
         new.replace(path)
@@ -287,6 +286,31 @@ class GraphKeeper:
             # Windows keeps a file that is mapped; it goes at the next start.
             with suppress(PermissionError):
                 old.unlink()
+
+
+def damaged_graphs(folder: Path, n_rows: int) -> tuple[int, list[str]]:
+    """How many files of graphs there are, and what is wrong with them.
+
+    Parameters
+    ----------
+    folder : Path
+        Where graphs are kept; it need not be there.
+    n_rows : int
+        How many rows the collection has.
+    """
+    found, problems = 0, []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        match = _FILE.fullmatch(path.name)
+        if match is None:
+            continue
+        found += 1
+        if file_sha256(path) != match[2]:
+            problems.append(f"{path} is damaged; delete it, and the service builds it again.")
+        elif int(match[1]) > n_rows:
+            problems.append(
+                f"{path} is of {int(match[1])} rows, and there are {n_rows}; delete it."
+            )
+    return found, problems
 
 
 def _usearch() -> Any:

@@ -69,7 +69,10 @@ def compared(
     """
     answer = collection.searching.answer(question, query, text)
     searching, vectors = collection.searching, collection.stores.vectors
-    ranks = {which: searching.ranked(query, which, DEPTH) for which in ("start", question.which)}
+    ranks = {
+        which: searching.ranked(query, which, DEPTH, question.user)
+        for which in ("start", question.which)
+    }
     start = titles(collection, ranks["start"])
     places = {which: _places(titles(collection, rows), item) for which, rows in ranks.items()}
     start_query, _, _ = searching.mapped(query, "start")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import secrets
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from samewise.adapt import LiveAdapter
 from samewise.exceptions import FileFormatError
 from samewise.files import container
 from samewise.files.storable import Storable, made
+from samewise.files.writing import file_sha256
 from samewise.serve.event_store import Record
 from samewise.serve.learning_curve import LearningCurve
 
@@ -40,14 +40,14 @@ class ModelFiles:
         name = f"{kind}-{secrets.token_hex(16)}.samewise"
         path = self.folder / name
         what.save(path)
-        return {"file": name, "sha256": _sha256(path)}
+        return {"file": name, "sha256": file_sha256(path)}
 
     def read_named(self, named: dict[str, str], family: type) -> Any:
         """What a record of the log names."""
         if not _NAMED.fullmatch(named["file"]):
             raise FileFormatError(f"{self.folder} has no file {named['file']!r}.")
         path = self.folder / named["file"]
-        if _sha256(path) != named["sha256"]:
+        if file_sha256(path) != named["sha256"]:
             raise FileFormatError(f"{path} is not the file that was written; put it back.")
         return made(container.read(path), family)
 
@@ -63,10 +63,14 @@ class ModelFiles:
         return dict(sorted(found.items(), reverse=True))
 
     def write_snapshot(self, seq: int, adapter: LiveAdapter, curve: LearningCurve) -> Path:
-        """The model after a record; written whole or not at all. What was measured comes first."""
+        """The model after a record; written whole or not at all. What was measured comes first.
+
+        Called by the thread that learns, in no turn of its own: nothing changes meanwhile.
+        """
         path = self.folder / f"model-{seq:016d}.samewise"
         curve.save(curve_of(path))
-        adapter.save(path)
+        # A shallow copy has a lock of its own: who maps queries meanwhile does not wait.
+        copy(adapter).save(path)
         for old in list(self.snapshots().values())[KEPT:]:
             _remove(old)
         return path
@@ -135,8 +139,3 @@ def sound_at(seq: int, forgets: list[Record]) -> bool:
         seq >= forget.seq or not forget.body["first"] or seq < forget.body["first"]
         for forget in forgets
     )
-
-
-def _sha256(path: str | os.PathLike[str]) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -47,9 +47,11 @@ class PostgresEvents:
         Such as "postgresql://user@host/database".
     collection : str
         The id of the collection.
+    writes : bool, default=True
+        Whether it writes, or only reads what another process writes.
     """
 
-    def __init__(self, url: str, collection: str) -> None:
+    def __init__(self, url: str, collection: str, writes: bool = True) -> None:
         try:
             import psycopg
         except ModuleNotFoundError as error:
@@ -61,7 +63,8 @@ class PostgresEvents:
         self._reader: Any = None
         self._writer: Any = None
         self.position = 0
-        self._open_writer()
+        if writes:
+            self._open_writer()
 
     # Connections
 
@@ -238,9 +241,15 @@ class PostgresEvents:
         return self._records("seq > %s ORDER BY seq LIMIT %s", (after, min(limit, MOST_READ)))
 
     def newest(self, kind: str, until: int) -> Record | None:
-        """The newest record of a kind, up to a number."""
-        found = self._records("kind = %s AND seq <= %s ORDER BY seq DESC LIMIT 1", (kind, until))
+        """The newest record of a kind that is rare, up to a number."""
+        where = "kind = %s AND kind != 'feedback' AND seq <= %s ORDER BY seq DESC LIMIT 1"
+        found = self._records(where, (kind, until))
         return found[0] if found else None
+
+    def newest_of(self, user: str, after: int, until: int, limit: int) -> list[Record]:
+        """The newest feedback of a user between two numbers, the oldest of it first."""
+        where = "name = %s AND seq > %s AND seq <= %s ORDER BY seq DESC LIMIT %s"
+        return self._records(where, (_bytes(user), after, until, limit))[::-1]
 
     def all_of(self, kind: str) -> list[Record]:
         """Every record of a kind that is rare."""

@@ -41,12 +41,18 @@ class FollowedService:
         Brings an impression of a collection to the process that writes.
     encode : callable, default=None
         Vectors of texts, for collections with ``encoder="callable"``.
+    url : str, default=None
+        Of the PostgreSQL database that has the logs of some collections.
     """
 
     def __init__(
-        self, folder: Path, keep: Callable[[str, Impression], None], encode: Encode | None = None
+        self,
+        folder: Path,
+        keep: Callable[[str, Impression], None],
+        encode: Encode | None = None,
+        url: str | None = None,
     ) -> None:
-        self._folder, self._keep, self._encode = folder, keep, encode
+        self._folder, self._keep, self._encode, self._url = folder, keep, encode, url
         self._opening: set[str] = set()
         self.collections: dict[str, FollowedCollection] = {}
 
@@ -68,7 +74,7 @@ class FollowedService:
             folder = self._folder / name
             if NAME.fullmatch(name) and is_collection(folder):
                 keep = lambda impression: self._keep(name, impression)  # noqa: E731
-                self.collections[name] = FollowedCollection(folder, keep, self._encode)
+                self.collections[name] = FollowedCollection(folder, keep, self._encode, self._url)
         except Exception:
             _LOG.exception("%s cannot be opened here", name)
         finally:

@@ -44,6 +44,8 @@ class ReaderTask:
     read_only : bool
     encoder : str or None
         MODULE:FUNCTION that makes vectors of texts.
+    events : str or None
+        Address of the PostgreSQL database that has logs.
     """
 
     folder: str
@@ -53,6 +55,7 @@ class ReaderTask:
     tokens: list[str]
     read_only: bool
     encoder: str | None
+    events: str | None
 
 
 class Readers:
@@ -151,7 +154,9 @@ def serve_with_readers(
         mail = f"/{os.urandom(16).hex()}"
         path = str(Path(private) / "writer")
         folder = str(service.folder.absolute())
-        task = ReaderTask(folder, path, mail, listening.fileno(), tokens, read_only, encoder)
+        task = ReaderTask(
+            folder, path, mail, listening.fileno(), tokens, read_only, encoder, service.url
+        )
         # uvicorn sends itself the signal again when it has ended; what follows is to be done, too.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         readers = Readers(task, n)
@@ -192,7 +197,7 @@ def main() -> None:
     )
     mail = ReaderMail(letters, task.mail)
     encode = None if task.encoder is None else text_function(task.encoder)
-    service = FollowedService(Path(task.folder), mail.keep, encode)
+    service = FollowedService(Path(task.folder), mail.keep, encode, task.events)
     compile_loops()
     service.open_all()
     app = ReaderApp(service, Tokens(task.tokens, task.read_only), passed, mail.observe)

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
 from samewise.adapt.shown_lists import fill_slots
+from samewise.serve.collection_stores import Settings
+from samewise.serve.event_store import EventStore
 from samewise.serve.impressions import Impression
 from samewise.serve.item_graph import GraphKeeper
 from samewise.serve.item_search import ItemSnapshot, ProductBatches, best_rows
 from samewise.serve.item_table import ItemTable
 from samewise.serve.learning import Learning
 from samewise.serve.payload_filters import accepts
+from samewise.serve.personal_memories import PersonalMemories
 
 EXPLORED_FROM = 100
 """The best so many of each form are candidates for a list that explores."""
@@ -38,7 +41,7 @@ class Question:
     explore : int or None
         How many of the items are sampled; with a number, even 0, one is the live form's candidate.
     user : str or None
-        Who asks, so that the impression can be forgotten.
+        Who asks, so that the impression can be forgotten, and that own lists count.
     min_seq : int
         The record that must have been learned from.
     patience : float
@@ -58,6 +61,14 @@ class SearchedStores(Protocol):
     """What searches need of the files of a collection."""
 
     items: ItemTable
+    events: EventStore
+
+    @property
+    def settings(self) -> Settings:
+        """How the collection works."""
+
+    def vectors(self, rows: Any) -> Array:
+        """The vectors of rows."""
 
     @property
     def snapshot(self) -> ItemSnapshot:
@@ -108,8 +119,9 @@ class Searching:
     def __init__(self, stores: SearchedStores, learning: Learning, graphs: GraphKeeper) -> None:
         self._stores, self._learning = stores, learning
         self._nearest = Nearest(ProductBatches(), graphs)
+        self.personal = PersonalMemories(stores.events, stores.vectors, stores.settings.personal)
 
-    def mapped(self, query: Array, which: str) -> tuple[Array, Array, int]:
+    def mapped(self, query: Array, which: str, user: str | None = None) -> tuple[Array, Array, int]:
         """A query as the order and the first place see it, and what had been learned by then."""
         with self._learning.turns.reading():
             adapter = self._learning.adapter
@@ -117,16 +129,20 @@ class Searching:
             form = getattr(adapter, which)
             rest = form.embed_query(query)
             first = adapter.embed_query(query, "first") if which == "served" else rest
-            return rest, first, self._learning.seq
+            course, seq = adapter._fitted, self._learning.seq
+        if which == "start":
+            return rest, first, seq
+        own = self.personal.added(user, query, course, seq)
+        return rest + own, first + own, seq
 
-    def ranked(self, query: Array, which: str, k: int) -> Indices:
+    def ranked(self, query: Array, which: str, k: int, user: str | None = None) -> Indices:
         """The rows of the k best items."""
-        vector, _, _ = self.mapped(query, which)
+        vector, _, _ = self.mapped(query, which, user)
         return self._nearest.best(self._stores.snapshot, vector, k)[0]
 
     def answer(self, question: Question, query: Array, text: str | None = None) -> dict[str, Any]:
         """The items, with places, scores, payloads and the impression, which keeps the text."""
-        rest, first, seq = self.mapped(query, question.which)
+        rest, first, seq = self.mapped(query, question.which, question.user)
         # Taken after the query was mapped: all items up to `seq` are in it.
         snapshot = self._stores.snapshot
         found = _Found(self._stores, snapshot, self._nearest, question.filters)
@@ -157,7 +173,7 @@ class Searching:
     def _explored(
         self, question: Question, query: Array, found: _Found, rows: Indices
     ) -> tuple[Indices, list[str], int]:
-        live, _, _ = self.mapped(query, "live")
+        live, _, _ = self.mapped(query, "live", question.user)
         others, _ = found.best(live, EXPLORED_FROM)
         # Not the adapter's random numbers: searches are not in the log, and must not change it.
         random = np.random.RandomState(secrets.randbits(32))

@@ -53,7 +53,7 @@ class Service:
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._encode, self._every, self._url = encode, snapshot_every, url
+        self._encode, self._every, self.url = encode, snapshot_every, url
         self._lock: Any = (folder / "lock").open("ab")
         if lock(self._lock) is False:
             self._lock.close()
@@ -75,7 +75,7 @@ class Service:
     def _open(self, name: str, settings: Settings | None) -> Collection:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
-        collection = Collection(folder, settings, self._encode, self._every, self._url)
+        collection = Collection(folder, settings, self._encode, self._every, self.url)
         self.collections[name] = collection
         return collection
 
@@ -118,7 +118,7 @@ class Service:
         if (gone / "collection.sqlite").is_file():
             database = Database(gone / "collection.sqlite")
             try:
-                events = events_of(database, self._url)
+                events = events_of(database, self.url)
                 events.delete_all()
                 events.close()
             finally:

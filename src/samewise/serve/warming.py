@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from samewise.adapt import Judged, LiveAdapter
+from samewise.adapt.own_memory import OwnMemory
 
 
 def compile_loops() -> None:
@@ -19,3 +20,6 @@ def compile_loops() -> None:
     adapter.feedback(event, weight=1.0)
     for form in (adapter.start, adapter.live, adapter.served):
         form.embed_query(items[0])
+    own = OwnMemory(adapter._fitted, 1)
+    own.hear(items[0], items[:2], np.array([1, -1]), 1.0)
+    own.added(items[0])

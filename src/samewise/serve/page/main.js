@@ -126,13 +126,20 @@ function onState(state) {
   for (const view of Object.values(views)) if (view !== views.now) view.state?.(state);
 }
 
-function choose(name) {
+// A browser has six connections to a host, for all its tabs and for pages that one may go back to:
+// a page that nobody sees listens only if something is left to send.
+function listen() {
   stop?.();
+  stop = null;
+  if (app.collection && !(document.hidden && !outbox.size())) stop = stream(at(app.collection, "/watch"), onState, onStatus);
+}
+
+function choose(name) {
   app.collection = name;
   app.state = null;
   localStorage.setItem("samewise-collection", name);
   for (const view of Object.values(views)) view.reset?.();
-  stop = stream(at(name, "/watch"), onState, onStatus);
+  listen();
   route();
 }
 
@@ -171,6 +178,7 @@ async function begin() {
 }
 
 $("tabs").append(...Object.entries(VIEWS).map(([key, [title]]) => h("li", {}, h("a", { href: `#${key}`, id: `tab-${key}` }, title))));
+document.addEventListener("visibilitychange", listen);
 $("collection").addEventListener("change", (event) => choose(event.target.value));
 addEventListener("hashchange", () => { route(); $("view").focus({ preventScroll: true }); });
 route();

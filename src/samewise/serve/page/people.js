@@ -12,6 +12,7 @@ function loader(app, place, path, draw) {
       try {
         draw(await app.ask("GET", path), view);
       } catch (error) {
+        asked = null;
         app.failed(error);
       }
     },

@@ -6,6 +6,7 @@ import { token } from "/page/api.js";
 const MEANS = {
   encoder: "where vectors come from", text_field: "the field of a payload that is encoded", guard: "the probability of any false promotion",
   margin: "by how much liked items should stand out", memory: "how many lists are remembered", half_life: "after how many events what was learned counts half",
+  personal: "how many newest lists of who asks count for this person alone",
 };
 
 export function settingsView(app, place) {
