@@ -4,8 +4,8 @@ Of each set (at most `MOST` rows) 70 % are learned from, in 15 splits, after fea
 unit variance there; 3-NN decides the held-out rows. metric-learn learns from labels by its
 `_Supervised` classes, in the environment of `benchmarks.peers`. Each fit has one thread; seconds
 are medians of CPU time, imports and compiling left out. "refused" is how many of the splits
-metric-learn raised for; errors of both are means over the others, and where it raised for all,
-ours alone is shown.
+metric-learn raised for, or learned nothing finite from; errors of both are means over the
+others, and where there are none, ours alone is shown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from samewise.exceptions import DatasetNotFoundError
 RUNNER = Path(__file__).with_name("_supervised_runner.py")
 SPLITS, MOST, LONGEST = 15, 500, 900
 SETS = "iris wine breast_cancer digits glass ionosphere segmentation balance_scale".split()
-METHODS = ("LSML", "SDML", "SCML", "LFDA", "ITML", "RCA")
+METHODS = ("LSML", "SDML", "SCML", "LFDA", "RCA")
 
 
 def parts(name: str, splits: int) -> list[tuple[np.ndarray, ...]]:
