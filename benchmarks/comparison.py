@@ -235,7 +235,8 @@ def compared(method: str, theirs: dict, ours: dict, given: dict) -> tuple[str, s
         apart = difference(theirs["components"], ours["components"])
         return "", f"{apart:.0e} apart", apart < 1e-8
     a, b = (OBJECTIVES[method](side["components"], given) for side in (theirs, ours))
-    better = b >= a * (1 - 1e-9) if method == "MMC" else b <= a * (1 + 1e-9) + TOLERANCES.get(method, 0.0)
+    most = a * (1 + 1e-9) + TOLERANCES.get(method, 0.0)
+    better = b >= a * (1 - 1e-9) if method == "MMC" else b <= most
     return f"{a:.6g}", f"{b:.6g}", better
 
 

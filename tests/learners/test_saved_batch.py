@@ -78,7 +78,7 @@ CASES = {
         np.float32,
     ),
     "MMC": (MMC("diagonal", random_state=np.random.RandomState(3), warm_start=True), np.asarray),
-    "SDML": (SDML(sparsity=0.1, warm_start=True, random_state=0), np.asarray),
+    "SDML": (SDML(sparsity=0.05, tol=1e-8, warm_start=True, random_state=0), np.asarray),
     "SDML given": (SDML(0.001, prior=2 * np.eye(5), random_state=0), np.float32),
     "LSML": (LSML(prior="covariance", warm_start=True, random_state=0), sp.csr_array),
     "SCML": (SCML(n_basis=30, warm_start=True, random_state=0), np.asarray),

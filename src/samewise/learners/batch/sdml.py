@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotri
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
@@ -124,10 +124,10 @@ class SDML(PairDistance, BatchPairLearner, BatchLearner):
 
     Notes
     -----
-    A step goes down the gradient S − M⁻¹ and then brings entries beside the diagonal nearer to 0
-    by the same amount; its length follows Barzilai and Borwein, and is shortened until M is
-    positive definite and the loss low enough. A matrix W with |W − S| ≤ λ and the diagonal of S
-    proves how near the minimum is, which is at least log det W + d: M⁻¹, moved there.
+    The dual problem is solved: of all W with |W − S| ≤ λ and the diagonal of S, the one of the
+    largest determinant. Its gradient is W⁻¹, and steps along it, cut off at λ, are of the length of
+    Barzilai and Borwein, shortened until the determinant grows. Where W is strictly inside, M is 0;
+    elsewhere it is W⁻¹. What lies between the loss at M and log det W + d is `gap_`.
 
     metric-learn calls scikit-learn's graphical lasso for the same problem, with η = 1/2, and raises
     where S is indefinite, which it is for most data with as many dissimilar pairs as similar ones.
@@ -140,8 +140,8 @@ class SDML(PairDistance, BatchPairLearner, BatchLearner):
     G.-J. Qi, J. Tang, Z.-J. Zha, T.-S. Chua, H.-J. Zhang: An efficient sparse metric learning in
     high-dimensional space via ℓ1-penalized log-determinant regularization. ICML 2009, equation 10.
 
-    B. Rolfs, B. Rajaratnam, D. Guillot, I. Wong, A. Maleki: Iterative thresholding algorithm for
-    sparse inverse covariance estimation. NIPS 2012, algorithm 1.
+    O. Banerjee, L. El Ghaoui, A. d'Aspremont: Model selection through sparse maximum likelihood
+    estimation. JMLR 9, 2008, equation 4, the dual problem.
 
     Examples
     --------
@@ -200,9 +200,7 @@ class SDML(PairDistance, BatchPairLearner, BatchLearner):
                 K = signed_scatter(pairs)
                 self.balance_ = self._balance(K, factor(prior, tol=0.0)[0])
                 problem = SparsePrecision(inverse + self.balance_ * K, self.sparsity)
-                start = problem.start()
-                if before is not None and before.matrix.shape == prior.shape:
-                    start = before.matrix.astype(np.float64)
+                start = problem.start(None if before is None else before.matrix)
                 with few_threads(len(K)):
                     found = self._solve(problem, start, log)
                 # Of M itself, so that its zeros stay.
@@ -230,17 +228,15 @@ class SDML(PairDistance, BatchPairLearner, BatchLearner):
         )
         return lowered
 
-    def _solve(self, problem: SparsePrecision, start: Vector, log: RunLog) -> Precision:
+    def _solve(self, problem: SparsePrecision, found: Precision, log: RunLog) -> Precision:
         """Steps until the gap is small enough."""
-        found, step = problem.at(start), problem.first_step(start)
+        step = problem.first_step(found)
         while len(log.rows) < self.max_iter:
             onward = problem.onward(found, step)
-            stuck = onward is None
             if onward is not None:
-                step = problem.next_step(found, onward)
-                found = onward
+                step, found = problem.next_step(found, onward), onward
             stop = log.look(partial(_root, found), found.loss, found.gap)
-            if stop or stuck or self._enough(found):
+            if stop or onward is None or self._enough(found):
                 break
         log.say()
         return found
@@ -271,20 +267,23 @@ def _root(found: Precision) -> Array:
 
 
 class Precision(NamedTuple):
-    """M, its inverse, its loss, and how far that is from the least at most."""
+    """W and its inverse, the dual's value; M, its loss, and how far that is from the least."""
 
-    M: Vector
+    W: Vector
     inverse: Vector
+    value: float
+    M: Vector
     loss: float
     gap: float
 
 
 class SparsePrecision:
-    """tr(SM) − log det M + λ Σ_{j≠k} |M_jk| over M ≻ 0.
+    """tr(SM) − log det M + λ Σ_{j≠k} |M_jk| over M ≻ 0, and its dual log det W + d.
 
     Parameters
     ----------
     S : array of shape (d, d)
+        Positive definite.
     sparsity : float
         λ.
     """
@@ -294,52 +293,66 @@ class SparsePrecision:
         self.most = np.full(S.shape, float(sparsity))
         np.fill_diagonal(self.most, 0.0)
 
-    def at(self, M: Vector) -> Precision:
-        """The loss at a positive definite M, and its gap."""
-        root = np.linalg.cholesky(M)
-        half = solve_triangular(root, np.eye(len(M)), lower=True)
-        inverse = half.T @ half
+    def at(self, W: Vector) -> Precision:
+        """What follows from a W, which must be positive definite."""
+        root = np.linalg.cholesky(W)
+        inverse = np.tril(dpotri(root, lower=1)[0])
+        inverse += np.tril(inverse, -1).T
+        value = 2 * float(np.log(np.diagonal(root)).sum()) + len(W)
+        inside = np.abs(W - self.S) < (1 - 1e-9) * self.most
+        M = np.where(inside, 0.0, inverse)
+        loss = self.loss(M)
+        if not np.isfinite(loss):
+            M, loss = inverse, self.loss(inverse)
+        return Precision(W, inverse, value, M, loss, max(loss - value, 0.0))
+
+    def loss(self, M: Vector) -> float:
+        """The objective; infinite where M is not positive definite."""
+        try:
+            root = np.linalg.cholesky(M)
+        except np.linalg.LinAlgError:
+            return np.inf
         log_det = 2 * float(np.log(np.diagonal(root)).sum())
-        loss = float(np.vdot(self.S, M) - log_det + np.vdot(self.most, np.abs(M)))
-        W = self.S + np.clip(inverse - self.S, -self.most, self.most)
-        sign, dual = np.linalg.slogdet(W)
-        if sign > 0:
-            try:
-                np.linalg.cholesky(W)
-                return Precision(M, inverse, loss, max(loss - float(dual) - len(M), 0.0))
-            except np.linalg.LinAlgError:
-                sign = 0.0
-        return Precision(M, inverse, loss, np.inf)
+        return float(np.vdot(self.S, M) - log_det + np.vdot(self.most, np.abs(M)))
 
-    def start(self) -> Vector:
-        """The solution without a penalty or that of a large one, whichever has the lower loss."""
+    def start(self, before: Array | None) -> Precision:
+        """From a given M, or the better of what is right for a small λ and for a large one."""
         inverse = np.linalg.inv(self.S)
-        both = (inverse + inverse.T) / 2, np.diag(1 / np.diagonal(self.S))
-        return min(both, key=lambda M: self.at(M).loss)
+        towards = [self.most * np.sign(inverse), -self.S]
+        if before is not None and before.shape == self.S.shape:
+            towards.insert(0, np.linalg.pinv(before.astype(np.float64)) - self.S)
+        found = [self.at(self.S)]
+        for E in towards:
+            try:
+                found.append(self.at(self.S + np.clip((E + E.T) / 2, -self.most, self.most)))
+            except np.linalg.LinAlgError:
+                continue
+        return max(found, key=lambda each: each.value)
 
-    def first_step(self, M: Vector) -> float:
-        """The square of the least eigenvalue, with which the loss always falls."""
-        return float(np.linalg.eigvalsh(M)[0]) ** 2
+    def first_step(self, found: Precision) -> float:
+        """1/‖W⁻¹‖², with which the determinant always grows."""
+        return float(np.linalg.norm(found.inverse, 2)) ** -2
 
     def next_step(self, before: Precision, now: Precision) -> float:
-        """‖ΔM‖² / ⟨ΔM, Δ gradient⟩."""
-        moved = now.M - before.M
+        """‖ΔW‖² / ⟨ΔW, −ΔW⁻¹⟩."""
+        moved = now.W - before.W
         turned = float(np.vdot(moved, before.inverse - now.inverse))
-        return float(np.vdot(moved, moved)) / turned if turned > 0 else self.first_step(now.M)
+        return float(np.vdot(moved, moved)) / turned if turned > 0 else self.first_step(now)
 
     def onward(self, found: Precision, step: float) -> Precision | None:
-        """A step of soft thresholding that lowers the loss; None if none does."""
-        gradient = self.S - found.inverse
+        """A step that raises the determinant; None if none does."""
         for _ in range(TRIALS):
-            M = found.M - step * gradient
-            M = np.sign(M) * np.maximum(np.abs(M) - step * self.most, 0)
+            E = found.W - self.S + step * found.inverse
+            W = self.S + np.clip(E, -self.most, self.most)
+            moved = W - found.W
             try:
-                there = self.at((M + M.T) / 2)
+                there = self.at(W) if moved.any() else None
             except np.linalg.LinAlgError:
-                there = None
-            moved = M - found.M
-            fall = 1e-4 / step * float(np.vdot(moved, moved))
-            if there is not None and there.loss <= found.loss - fall:
-                return there if moved.any() else None
+                step /= 2
+                continue
+            if there is None:
+                return None
+            if there.value >= found.value + 1e-4 * float(np.vdot(found.inverse, moved)):
+                return there
             step /= 2
         return None
