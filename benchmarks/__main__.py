@@ -37,6 +37,7 @@ def main(chosen: list[str]) -> None:
         filtering,
         lmnn,
         memory,
+        metric_learn_errors,
         minima,
         nca_defaults,
         oasis,
@@ -103,8 +104,9 @@ def main(chosen: list[str]) -> None:
         "peers": [("LMNN and its peers at equal loss", peers.run)],
         "comparison": [
             ("NCA and scikit-learn's, both with their defaults", nca_defaults.run),
-            ("ITML, MMC, NCA and RCA against their peers", comparison.run),
+            ("ITML, LSML, SDML, SCML, MMC, NCA and RCA against their peers", comparison.run),
         ],
+        "metric_learn": [("metric-learn, both with their defaults", metric_learn_errors.run)],
         "nca": [("NCA and scikit-learn's, both with their defaults", nca_defaults.run)],
         "minima": [("NCA: the losses reached, and scikit-learn's", minima.run)],
     }

@@ -1,7 +1,8 @@
 """Runs one learner of one package on one problem, in a process and an environment of its own.
 
 `python _learner_runner.py PACKAGE METHOD IN.npz OUT.npz`. The input has X, y and what the method
-asks for: left, right and sign of pairs, bounds, gamma, chunklets, max_iter and repeats; for
+asks for: left, right and sign of pairs, quadruplets, triplets, bounds, gamma, balance, basis,
+chunklets, max_iter and repeats; for
 samewise also the aim, an objective to stop at. Nothing of samewise is imported unless that is what
 runs.
 """
@@ -52,7 +53,18 @@ def metric_learn(method: str, given: dict[str, np.ndarray]) -> Fit:
     limit = int(given["max_iter"])
     if method == "RCA":
         return lambda: (package.RCA().fit(given["X"], given["chunklets"]).components_, True)
-    if method == "NCA":
+    if method == "SDML":
+        told = np.column_stack([given["left"], given["right"]]), given["sign"]
+        mended(package)
+        sdml = package.SDML(balance_param=float(given["balance"]), preprocessor=given["X"])
+        return lambda: (sdml.fit(*told).components_, True)
+    if method == "SCML":
+        scml = scml_of_a_basis(package, given, limit)
+        return lambda: (scml.fit(given["triplets"].T).components_, False)
+    if method == "LSML":
+        told, more = (given["quadruplets"].T,), {}
+        learner = package.LSML(max_iter=limit, preprocessor=given["X"])
+    elif method == "NCA":
         told, more = (given["X"], given["y"]), {}
         learner = package.NCA(max_iter=limit)
     else:
@@ -66,6 +78,25 @@ def metric_learn(method: str, given: dict[str, np.ndarray]) -> Fit:
         return learner.components_, bool(learner.n_iter_ < limit - 1)
 
     return fit
+
+
+def mended(package) -> None:
+    """metric-learn's SDML gives a start that scikit-learn no longer takes since 1.5: without it."""
+    from sklearn.covariance import graphical_lasso
+
+    package.sdml.graphical_lasso = lambda *args, cov_init=None, **options: graphical_lasso(
+        *args, **options
+    )
+
+
+def scml_of_a_basis(package, given: dict[str, np.ndarray], limit: int):
+    """metric-learn's SCML over a given basis, for which it has a parameter that does not work."""
+
+    class Given(package.SCML):
+        def _initialize_basis(self, triplets, X):
+            return self.basis, len(self.basis)
+
+    return Given(basis=given["basis"], max_iter=limit, preprocessor=given["X"], random_state=0)
 
 
 def scikit_learn(method: str, given: dict[str, np.ndarray]) -> Fit:
@@ -90,13 +121,20 @@ def mlpack(method: str, given: dict[str, np.ndarray]) -> Fit:
 
 def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
     """Up to the aim; without one (NaN), as far as the defaults go."""
-    from samewise import ITML, MMC, NCA, RCA, Pairs
+    from samewise import ITML, LSML, MMC, NCA, RCA, SCML, SDML, Pairs, Quadruplets, Triplets
 
     X, aim = given["X"], float(given["aim"])
     if method == "RCA":
         return lambda: (RCA().fit(X, chunklets=given["chunklets"]).components_, True)
     if method == "NCA":
         told, learner = (X, given["y"]), NCA()
+    elif method == "LSML":
+        told, learner = (Quadruplets(X, *given["quadruplets"]),), LSML(1.0)
+    elif method == "SCML":
+        told, learner = (Triplets(X, *given["triplets"]),), SCML(basis=given["basis"])
+    elif method == "SDML":
+        told = (Pairs(X, given["left"], given["right"], given["sign"]),)
+        learner = SDML(float(given["balance"]))
     else:
         told = (Pairs(X, given["left"], given["right"], given["sign"]),)
         bounds = tuple(given["bounds"])
@@ -115,7 +153,9 @@ def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
 def part(method: str, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """A small problem: compiles, or loads what was compiled before."""
     names = ("X", "y") if method == "NCA" else ("left", "right", "sign")
-    return {**given, "aim": np.array(np.nan), **{name: given[name][:300] for name in names}}
+    some = {name: given[name][:300] for name in names}
+    some |= {name: given[name][:, :300] for name in ("quadruplets", "triplets") if name in given}
+    return {**given, "aim": np.array(np.nan), **some}
 
 
 def main(package: str, method: str, source: str, destination: str) -> None:

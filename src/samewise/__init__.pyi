@@ -35,10 +35,13 @@ from samewise.learners.batch.itml import ITML as ITML
 from samewise.learners.batch.lmnn.estimator import LMNN as LMNN
 from samewise.learners.batch.lmnn.kernel_lmnn import KernelLMNN as KernelLMNN
 from samewise.learners.batch.lmnn.multi_metric_lmnn import MultiMetricLMNN as MultiMetricLMNN
+from samewise.learners.batch.lsml import LSML as LSML
 from samewise.learners.batch.mcml import MCML as MCML
 from samewise.learners.batch.mlkr import MLKR as MLKR
 from samewise.learners.batch.mmc import MMC as MMC
 from samewise.learners.batch.nca import NCA as NCA
+from samewise.learners.batch.scml import SCML as SCML
+from samewise.learners.batch.sdml import SDML as SDML
 from samewise.learners.batch.snn import SNN as SNN
 from samewise.learners.closed.classical import Cosine as Cosine
 from samewise.learners.closed.classical import Covariance as Covariance
@@ -78,6 +81,7 @@ from samewise.serve import AsyncClient as AsyncClient
 from samewise.serve import Client as Client
 from samewise.supervision import Judgements as Judgements
 from samewise.supervision import Pairs as Pairs
+from samewise.supervision import Quadruplets as Quadruplets
 from samewise.supervision import Triplets as Triplets
 
 __version__: str
@@ -112,6 +116,7 @@ __all__ = [
     "LEGO",
     "LFDA",
     "LMNN",
+    "LSML",
     "LiveAdapter",
     "LowRankBilinear",
     "MCML",
@@ -135,10 +140,13 @@ __all__ = [
     "PerceptronFilter",
     "PolaFilter",
     "PosteriorSimilarity",
+    "Quadruplets",
     "RBS",
     "RCA",
     "Relief",
     "ReportOptions",
+    "SCML",
+    "SDML",
     "SNN",
     "SRBS",
     "SiLA",

@@ -21,7 +21,8 @@ class Entry(NamedTuple):
     module : str
         Where that is, below ``samewise.learners``; the folder is its family.
     learns_from : tuple of str
-        "labels", "pairs", "triplets", "chunklets", "targets" (numbers) or nothing but "rows".
+        "labels", "pairs", "triplets", "quadruplets", "chunklets", "targets" (numbers) or nothing
+        but "rows".
     command : str
         Its name for `make_learner`, `compare` and the command line; empty if it has none.
     settings : dict
@@ -182,6 +183,21 @@ LEARNERS = (
         gives="similarity",
     ),
     Entry("ITML", "batch.itml", _PAIRS, "itml", grid={"gamma": [0.1, 1.0, 10.0]}),
+    Entry("SDML", "batch.sdml", _PAIRS, "sdml", grid={"sparsity": [0.001, 0.01, 0.1]}),
+    Entry(
+        "LSML",
+        "batch.lsml",
+        ("quadruplets", "triplets", "labels"),
+        "lsml",
+        grid={"gamma": [10.0, 100.0, 1000.0]},
+    ),
+    Entry(
+        "SCML",
+        "batch.scml",
+        ("triplets", "quadruplets", "labels"),
+        "scml",
+        grid={"beta": [1e-5, 1e-3]},
+    ),
     Entry("MMC", "batch.mmc", _PAIRS, "mmc", grid={"structure": ["diagonal", "full"]}),
     Entry(
         "LMNN",
@@ -257,7 +273,7 @@ _OTHERS = {
     "report": ("ReportOptions", "write_report"),
     "search": ("Index", "margins"),
     "serve": ("AsyncClient", "Client"),
-    "supervision": ("Judgements", "Pairs", "Triplets"),
+    "supervision": ("Judgements", "Pairs", "Quadruplets", "Triplets"),
 }
 
 WHERE = {

@@ -25,6 +25,7 @@ SHARED_START = {
     "n_components": "the default",
     "n_neighbors": "what happens in small classes",
     "n_pairs": "the default",
+    "n_triplets": "the default",
     "normalizer": "what None means",
     "path": "paths that are the same here",
     "psd": "what is restored",
@@ -39,7 +40,10 @@ SHARED_START = {
 
 OTHER_MEANING = {
     ("C", "HIER"): "inverse strength of a penalty, as in scikit-learn",
+    ("beta", "SCML"): "a cost, not the sharpness of a margin",
+    ("gamma", "LSML"): "the cost of residuals, not of slack",
     ("margin", "GCosLA"): "a margin of cosines, which are bounded",
+    ("purpose", "LSML"): "quadruplets in place of pairs",
     ("solver", "SRBS"): "other solvers than LMNN's",
     ("update", "GCosLA"): "other variants than those of FactoredAROMA",
 }

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 from sklearn.utils import _param_validation as validation
 
-from samewise import LDA, Mahalanobis, Pairs, Triplets
+from samewise import LDA, Mahalanobis, Pairs, Quadruplets, Triplets
 
 seeds = st.integers(0, 999)
 sizes = st.integers(1, 12)
@@ -167,7 +167,8 @@ class Given(NamedTuple):
 
     def to(self, learn):
         """Make the container, which may be refused too, and hand it over."""
-        container = {"Pairs": Pairs, "Triplets": Triplets}.get(self.kind)
+        kinds = {"Pairs": Pairs, "Triplets": Triplets, "Quadruplets": Quadruplets}
+        container = kinds.get(self.kind)
         if container is None:
             return learn(*self.arguments, **self.options)
         return learn(container(*self.arguments, **self.options))
@@ -199,7 +200,7 @@ def supervision(draw, kinds, X=None, wild=True):
         return Given(kind, (X, draw(y)))
     if kind == "chunklets":
         return Given(kind, (X,), {"chunklets": rng.integers(-1, 3, n)})
-    members = {"pairs": 2, "triplets": 3}[kind]
+    members = {"pairs": 2, "triplets": 3, "quadruplets": 4}[kind]
     signs = (np.where(rng.random(m) < 0.5, 1, -1),) if kind == "pairs" else ()
     if draw(st.booleans()) and not sp.issparse(X):
         stacked = np.asarray(X)[rng.integers(0, n, (m, members))]
@@ -213,7 +214,14 @@ def supervision(draw, kinds, X=None, wild=True):
 
 # Parameters
 
-CHEAP = {"max_iter": 20, "n_pairs": 30, "n_triplets": 30, "max_passes": 3, "random_state": 0}
+CHEAP = {
+    "max_iter": 20,
+    "n_pairs": 30,
+    "n_triplets": 30,
+    "n_quadruplets": 30,
+    "max_passes": 3,
+    "random_state": 0,
+}
 COSTLY = {*CHEAP, "n_passes", "n_draws", "n_hidden", "n_init", "n_target_searches"}
 _MATRICES = ([[1.0, 0.0], [0.0, 1.0]], [[0.0]], [[np.nan]], [], [[1.0, 2.0]], [0, 1], ["x"])
 _ANY = {

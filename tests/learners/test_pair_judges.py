@@ -30,6 +30,7 @@ GRIDS = {
     "ITML": {"gamma": [0.1, 10.0]},
     "MMC": {"structure": ["diagonal", "full"]},
     "SNN": {"alpha": [1e-4, 1.0]},
+    "SDML": {"sparsity": [0.01, 0.5]},
     "LEGO": {"eta": [0.01, 1.0]},
     "GCosLA": {"margin": [0.1, 0.5]},
 }

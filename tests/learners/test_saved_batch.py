@@ -20,10 +20,13 @@ from samewise.files.storable import Storable
 from samewise.learners.batch.hier import HIER
 from samewise.learners.batch.itml import ITML
 from samewise.learners.batch.lmnn import LMNN, KernelLMNN, MultiMetricLMNN
+from samewise.learners.batch.lsml import LSML
 from samewise.learners.batch.mcml import MCML
 from samewise.learners.batch.mlkr import MLKR
 from samewise.learners.batch.mmc import MMC
 from samewise.learners.batch.nca import NCA
+from samewise.learners.batch.scml import SCML
+from samewise.learners.batch.sdml import SDML
 from samewise.learners.batch.snn import SNN
 from samewise.learners.closed.classical import LDA, PCA, Cosine, Covariance, Euclidean
 from samewise.learners.closed.igml import IGML, KIGML
@@ -75,6 +78,11 @@ CASES = {
         np.float32,
     ),
     "MMC": (MMC("diagonal", random_state=np.random.RandomState(3), warm_start=True), np.asarray),
+    "SDML": (SDML(sparsity=0.05, tol=1e-8, warm_start=True, random_state=0), np.asarray),
+    "SDML given": (SDML(0.001, prior=2 * np.eye(5), random_state=0), np.float32),
+    "LSML": (LSML(prior="covariance", warm_start=True, random_state=0), sp.csr_array),
+    "SCML": (SCML(n_basis=30, warm_start=True, random_state=0), np.asarray),
+    "SCML given": (SCML(basis=L.tolist(), random_state=0), np.float32),
     "NCA": (NCA(init=L, tol=1.0, warm_start=True), np.asarray),
     "NCA held out": (NCA(2, validation_fraction=0.3, tol=0.1, random_state=0), np.float32),
     "MCML": (MCML(init=L.tolist(), tol=0.1, warm_start=True), np.asarray),
@@ -285,7 +293,7 @@ def test_a_file_that_is_cut_or_damaged_is_refused(victim, path):
 
 # Where another value is another learner, but no lie.
 FREE = {"loss_", "loss_std_", "anchor_loss_", "gap_", "objective_", "margin_", "n_active_"}
-FREE |= {"threshold_", "n_directions_", "b", "total", "age", "loss", "intercept"}
+FREE |= {"threshold_", "balance_", "n_basis_", "b", "total", "age", "loss", "intercept"}
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from samewise import Pairs, Triplets
+from samewise import Pairs, Quadruplets, Triplets
 
 N = 6
 
 
-@pytest.fixture(params=["pairs", "triplets"])
+@pytest.fixture(params=["pairs", "triplets", "quadruplets"])
 def made(request):
     """A maker of supervision over a given matrix, and the names of its row numbers."""
     if request.param == "pairs":
         return lambda X, w=None: Pairs(X, [0, 1, 2], [3, 4, 5], [1, -1, 1], w), ("left", "right")
+    if request.param == "quadruplets":
+        return lambda X, w=None: Quadruplets(X, *[[0, 1, 2]] * 3, [3, 4, 5], w), tuple("abcd")
     return (
         lambda X, w=None: Triplets(X, [0, 1, 2], [3, 4, 5], [5, 0, 1], sample_weight=w),
         ("anchor", "positive", "negative"),

@@ -218,7 +218,7 @@ class Pairs(RowNumbers):
         >>> Pairs.from_arrays([[[0.0, 0.0], [1.0, 0.0]]], [1])
         Pairs(1 pairs, 1 similar, over 2 rows of 2 features)
         """
-        X = _stacked(pairs, 2, "pairs")
+        X = stacked(pairs, 2, "pairs")
         left = np.arange(0, len(X), 2)
         return cls(X, left, left + 1, y, sample_weight)
 
@@ -391,6 +391,61 @@ class Triplets(RowNumbers):
         return cls(X, anchor, positive, negative, sample_weight=weights)
 
     @classmethod
+    def from_neighbors(
+        cls,
+        X: Any,
+        y: ArrayLike,
+        n_triplets: int | None = None,
+        *,
+        n_neighbors: int = 3,
+        n_impostors: int = 10,
+        form: Form | None = None,
+        merge_duplicates: bool = False,
+        random_state: Any = None,
+    ) -> Triplets:
+        """Each example with its nearest of its own class and its nearest of the others.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Examples, one row each. Kept by reference: float32 and float64 are not copied.
+        y : array of shape (n_samples,)
+            Class labels of any kind.
+        n_triplets : int, default=None
+            At most so many, 100 000 by default: of more, a random part is kept.
+        n_neighbors : int, default=3
+            Nearest examples of its own class for each anchor.
+        n_impostors : int, default=10
+            Nearest examples of other classes for each anchor; each is in a triplet with each of the
+            near ones.
+        form : Form, default=None
+            What near means; the Euclidean distance by default.
+        merge_duplicates : bool, default=False
+            Take identical examples of one class as one, and draw in an order that depends on the
+            examples' values only. Learners that are given labels draw so.
+        random_state : int, RandomState instance or None, default=None
+            Seed or generator for the sampling; pass an int for reproducible output.
+
+        Returns
+        -------
+        Triplets
+            The triplets, as row numbers into X, in the order of the examples.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from samewise import Triplets
+        >>> Triplets.from_neighbors(*load_iris(return_X_y=True), n_neighbors=2, n_impostors=3)
+        Triplets(900 triplets over 150 rows of 4 features)
+        """
+        X = checked_matrix(X)
+        codes, _, order = sampling.coded(X, y, None, merge_duplicates)
+        found = sampling.nearest_triplets(X, codes, n_neighbors, n_impostors, form)
+        most = sampling.AT_MOST if n_triplets is None else n_triplets
+        chosen = sampling.some_of(found[0], order, most, check_random_state(random_state))
+        return cls(X, *(rows[chosen] for rows in found))
+
+    @classmethod
     def from_arrays(cls, triplets: ArrayLike, sample_weight: ArrayLike | None = None) -> Triplets:
         """Triplets from an array of three rows each.
 
@@ -412,7 +467,7 @@ class Triplets(RowNumbers):
         >>> Triplets.from_arrays([[[0.0], [1.0], [5.0]]])
         Triplets(1 triplets over 3 rows of 1 features)
         """
-        X = _stacked(triplets, 3, "triplets")
+        X = stacked(triplets, 3, "triplets")
         anchor = np.arange(0, len(X), 3)
         return cls(X, anchor, anchor + 1, anchor + 2, sample_weight=sample_weight)
 
@@ -562,7 +617,7 @@ def _chosen(rows: Any, name: str) -> Any:
     return rows
 
 
-def _stacked(arrays: Any, members: int, name: str) -> Matrix:
+def stacked(arrays: Any, members: int, name: str) -> Matrix:
     """(n, members, d) as (n·members, d) without a copy where the memory allows it."""
     if sp.issparse(arrays):
         raise InvalidInputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 
 from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.supervision.containers import Pairs, Triplets
+from samewise.supervision.containers import Pairs, RowNumbers, Triplets
+from samewise.supervision.quadruplets import Quadruplets
 from samewise.supervision.supervision_checks import checked_indices
 
 
 def is_labeled(X: Any) -> bool:
     """Whether X is a plain matrix of examples, whose y are class labels."""
-    if isinstance(X, Pairs | Triplets):
+    if isinstance(X, RowNumbers):
         return False
     return sp.issparse(X) or np.asarray(X).ndim != 3
 
@@ -42,10 +43,11 @@ def as_pairs(
     draw : callable (X, y, sample_weight) → Pairs
         How pairs are sampled from labeled examples; called only when everything else is right.
     """
-    if isinstance(X, Triplets):
+    if isinstance(X, Triplets | Quadruplets):
         raise InvalidInputError(
-            f"{learner} learns from pairs. Got Triplets, which say what is closer but not what is "
-            "the same; give Pairs, an array of shape (n, 2, d) with labels ±1, or labeled examples."
+            f"{learner} learns from pairs. Got {type(X).__name__}, which say what is closer but "
+            "not what is the same; give Pairs, an array of shape (n, 2, d) with labels ±1, or "
+            "labeled examples."
         )
     if isinstance(X, Pairs):
         if y is not None or sample_weight is not None:
@@ -105,6 +107,11 @@ def as_triplets(
             f"{learner} learns from triplets. Got Pairs, which say what is the same but not what "
             "is closer; give Triplets, an array of shape (n, 3, d), or labeled examples."
         )
+    if isinstance(X, Quadruplets):
+        raise InvalidInputError(
+            f"{learner} learns from triplets. Got Quadruplets, whose pairs need not share an "
+            "example; give Triplets, or use LSML or SCML."
+        )
     if is_labeled(X):
         if y is None:
             raise InvalidInputError(
@@ -132,6 +139,56 @@ def as_triplets(
     return triplets
 
 
+def as_quadruplets(
+    X: Any, y: ArrayLike | None, *, learner: str, draw: Callable[[Any, Any], Quadruplets]
+) -> Quadruplets:
+    """What was given to `fit` of a learner of comparisons, as Quadruplets.
+
+    Parameters
+    ----------
+    X : Quadruplets, Triplets, array of shape (n, 4, d) or (n, 3, d), or labeled examples
+    y : class labels with examples, None otherwise
+    learner : str
+        Who asks, for the messages.
+    draw : callable (X, y) → Quadruplets
+        How they are sampled from labeled examples; called only when everything else is right.
+    """
+    if is_labeled(X):
+        if y is None:
+            raise InvalidInputError(
+                f"{learner} requires y to be passed, but the target y is None: give class labels "
+                "with examples, or Quadruplets or Triplets."
+            )
+        return draw(X, y)
+    found = comparisons(X, learner)
+    if y is not None:
+        raise InvalidInputError(
+            "Quadruplets and Triplets have no labels, their order says it all: call fit without y."
+        )
+    return found
+
+
+def comparisons(X: Any, learner: str) -> Quadruplets:
+    """Quadruplets, triplets or an array of either, as Quadruplets; at least one."""
+    if is_labeled(X) or (isinstance(X, RowNumbers) and not isinstance(X, Quadruplets | Triplets)):
+        raise InvalidInputError(
+            f"{learner} is about what is closer: give Quadruplets, Triplets, or an array of shape "
+            "(n, 4, n_features) or (n, 3, n_features). Got "
+            f"{type(X).__name__ if isinstance(X, RowNumbers) else f'shape {np.shape(X)}'}."
+        )
+    if not isinstance(X, RowNumbers):
+        X = np.asarray(X)
+        X = (Triplets if X.shape[1] == 3 else Quadruplets).from_arrays(X)
+    if isinstance(X, Triplets):
+        X = Quadruplets.from_triplets(
+            as_triplets(X, None, None, learner=learner, draw=Triplets.from_labels)
+        )
+    if len(X) == 0:
+        raise InvalidInputError(f"{learner} needs at least one quadruplet. Got none.")
+    _check_rows(**{name: (getattr(X, name), X.X) for name in X._members})
+    return cast(Quadruplets, X)
+
+
 def _check_rows(**members: tuple[Indices, Matrix]) -> None:
     """Refuse row numbers outside of their matrix: they are shared, and may have been changed."""
     for name, (rows, X) in members.items():
@@ -145,10 +202,11 @@ def as_members(pairs: Any, *, owner: str) -> Pairs:
     if isinstance(pairs, Pairs):
         _check_rows(left=(pairs.left, pairs.X), right=(pairs.right, pairs.X))
         return pairs
-    if isinstance(pairs, Triplets) or is_labeled(pairs):
+    if isinstance(pairs, RowNumbers) or is_labeled(pairs):
+        got = type(pairs).__name__ if isinstance(pairs, RowNumbers) else f"shape {np.shape(pairs)}"
         raise InvalidInputError(
             f"{owner} judges pairs: give Pairs or an array of shape (n_pairs, 2, n_features). Got "
-            f"{'Triplets' if isinstance(pairs, Triplets) else f'shape {np.shape(pairs)}'}."
+            f"{got}."
         )
     pairs = np.asarray(pairs)
     return Pairs.from_arrays(pairs, np.ones(len(pairs), dtype=np.int8))

@@ -192,11 +192,7 @@ def draw_pairs(
     _check_count(n_pairs, "n_pairs")
     if strategy == "nearest":
         left, right = nearest_pairs(X, codes, n_neighbors, form)
-        chosen = np.arange(len(left))
-        if order is not None:
-            chosen = np.argsort(np.argsort(order)[left], kind="stable")
-        if n_pairs is not None and n_pairs < len(left):
-            chosen = chosen[np.sort(rng.choice(len(left), n_pairs, replace=False))]
+        chosen = some_of(left, order, n_pairs, rng)
         return left[chosen], right[chosen]
     if strategy not in ("balanced", "random"):
         raise InvalidInputError(
@@ -282,6 +278,63 @@ def nearest_pairs(
     left, right = (np.concatenate(side) for side in zip(*found, strict=True))
     order = np.argsort(left, kind="stable")
     return left[order], right[order]
+
+
+def some_of(
+    first: Indices, order: Indices | None, count: int | None, rng: np.random.RandomState
+) -> Indices:
+    """Which of some pairs or triplets to take, at most `count`, along the order of their first."""
+    chosen = np.arange(len(first))
+    if order is not None:
+        chosen = np.argsort(np.argsort(order)[first], kind="stable")
+    if count is not None and count < len(first):
+        chosen = chosen[np.sort(rng.choice(len(first), count, replace=False))]
+    return chosen
+
+
+def nearest_triplets(
+    X: Matrix, codes: NDArray[np.intp], n_hits: int, n_misses: int | None, form: Nearness | None
+) -> tuple[Indices, Indices, Indices]:
+    """Each example with each of its nearest hits and each of its nearest misses.
+
+    Without `n_misses` the k-th hit goes with the k-th miss. An example gives what it has.
+    """
+    _check_count(n_hits, "n_neighbors")
+    _check_count(n_misses, "n_impostors")
+    left, right = nearest_pairs(X, codes, max(n_hits, n_misses or 0), form)
+    hit = codes[left] == codes[right]
+    # The pairs of an example follow each other: its hits, nearest first, then its misses.
+    new = (left[1:] != left[:-1]) | (hit[1:] != hit[:-1])
+    starts = np.flatnonzero(np.concatenate([np.ones(min(len(left), 1), dtype=bool), new]))
+    rank = np.arange(len(left)) - np.repeat(starts, np.diff(starts, append=len(left)))
+    n_misses_used = n_hits if n_misses is None else n_misses
+    table = np.full((2, X.shape[0], max(n_hits, n_misses_used)), -1)
+    for kind, wanted, most in ((0, hit, n_hits), (1, ~hit, n_misses_used)):
+        kept = wanted & (rank < most)
+        table[kind, left[kept], rank[kept]] = right[kept]
+    hits, misses = table[0, :, :n_hits], table[1, :, :n_misses_used]
+    if n_misses is not None:
+        hits, misses = np.repeat(hits, n_misses, axis=1), np.tile(misses, n_hits)
+    real = (hits >= 0) & (misses >= 0)
+    if not real.any():
+        raise InvalidInputError(
+            "Nearest triplets need a class with at least two examples. Got classes of one example "
+            f"each; n_samples={X.shape[0]}."
+        )
+    anchor = np.broadcast_to(np.arange(X.shape[0])[:, None], real.shape)
+    return anchor[real], hits[real], misses[real]
+
+
+def draw_quadruplets(
+    codes: NDArray[np.intp], order: Indices | None, count: int | None, rng: np.random.RandomState
+) -> tuple[Indices, Indices, Indices, Indices]:
+    """Random similar pairs beside random dissimilar ones, all of them distinct."""
+    _check_count(count, "n_quadruplets")
+    classes = _Classes(codes, order, "Quadruplets")
+    count = _default_count(len(classes.members)) if count is None else count
+    count = min(count, classes.n_similar, classes.n_dissimilar)
+    near = classes.similar(distinct(rng, classes.n_similar, count))
+    return *near, *classes.dissimilar(distinct(rng, classes.n_dissimilar, count))
 
 
 def draw_triplets(

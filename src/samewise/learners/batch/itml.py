@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
 from samewise._rollback import unchanged_if_refused
-from samewise._typing import Array, Matrix
+from samewise._typing import Array
 from samewise.engine.online import few_threads
 from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.forms import Mahalanobis
@@ -22,10 +22,10 @@ from samewise.kernels.logdet_loop import cycle
 from samewise.kernels.pairwise import dense, row_dots, squared_distances, times
 from samewise.kernels.psd import factor
 from samewise.learners.attributes import Attribute, Number, TwoNumbers, Values
-from samewise.learners.batch.batch_learner import BatchLearner, BatchPairLearner, regularized
+from samewise.learners.batch.batch_learner import BatchLearner, BatchPairLearner
 from samewise.learners.batch.pair_differences import Differences
+from samewise.learners.batch.priors import prior_metric
 from samewise.learners.constraints import POSITIVE
-from samewise.learners.dense_rows import dense_rows
 from samewise.learners.pair_judge import PairDistance
 from samewise.solvers.run_log import RunLog
 from samewise.supervision import Pairs
@@ -79,8 +79,8 @@ class ITML(PairDistance, BatchPairLearner, BatchLearner):
         Called after each iteration with a dict; if it returns a true value, learning stops. The
         dict has "iteration", the fields of `history_`, and "components", the present L.
     prior : {"identity", "covariance"}, array of shape (d, d) or Mahalanobis, default="identity"
-        A₀: the Euclidean distance, the inverse of the covariance, or a positive definite matrix.
-        A singular covariance gets a ridge, with a warning.
+        The prior metric: the Euclidean distance, the inverse of the covariance, or a positive
+        definite matrix. A singular covariance gets a ridge, with a warning.
     bounds : pair of floats, default=None
         Bounds (u, l) on squared distances. By default the 5th and the 95th percentile of the
         squared distances vᵀA₀v between the rows that occur in the pairs (a thousand different ones,
@@ -200,7 +200,7 @@ class ITML(PairDistance, BatchPairLearner, BatchLearner):
         with self._log("loss", "gap") as log:
             with unchanged_if_refused(self):
                 pairs, judged = self._pairs(X, y, check_random_state(self.random_state))
-                inverse, A = self._prior(pairs.X)
+                inverse, A = prior_metric(self.prior, pairs.X, "ITML")
                 self.bounds_ = chosen_bounds(self.bounds, pairs, A)
                 problem, used = self._problem(pairs, inverse)
                 duals = np.zeros(len(pairs))
@@ -225,20 +225,6 @@ class ITML(PairDistance, BatchPairLearner, BatchLearner):
         n = len(y)
         few = min(20 * len(np.unique(y)) ** 2, n * (n - 1) // 2)
         return MOST_NEAREST if self.purpose == "neighbors" else few
-
-    def _prior(self, X: Matrix) -> tuple[Vector, Vector]:
-        """A₀⁻¹ and A₀."""
-        d = X.shape[1]
-        if isinstance(self.prior, str) and self.prior == "covariance":
-            rows = dense_rows(X, "ITML").astype(np.float64)
-            # From the first row on, what is constant is exactly zero.
-            C = np.cov((rows - rows[0]).T).reshape(d, d)
-            sizes = np.sqrt(np.diagonal(C))
-            unit = np.outer(*[np.where(sizes > 0, sizes, sizes.mean() or 1.0)] * 2)
-            C = unit * regularized(C / unit, "the covariance of the examples", "ITML")
-            return C, _inverse(C)
-        A = definite(self.prior, d, "prior")
-        return _inverse(A), A
 
     def _problem(self, pairs: Pairs, inverse: Vector) -> tuple[DualProblem, NDArray[np.intp]]:
         """The problem of the pairs that say something, and which these are."""
@@ -352,35 +338,6 @@ class DualProblem(NamedTuple):
         bound = -log_det - self.gamma @ np.log(self.slack_bounds(duals) / self.xi)
         # Below 0 there is only rounding.
         return DualState(duals, A, max(float(loss), 0.0), max(float(loss - bound), 0.0))
-
-
-def _inverse(A: Vector) -> Vector:
-    B = np.linalg.inv(A).astype(np.float64)
-    return (B + B.T) / 2
-
-
-def definite(given: Any, d: int, name: str) -> Vector:
-    """A positive definite matrix of d features: the identity, an array or a form."""
-    if isinstance(given, str):
-        return np.eye(d)
-    try:
-        form = given if isinstance(given, Mahalanobis) else Mahalanobis(given)
-    except InvalidInputError as error:
-        raise type(error)(f"The '{name}' parameter is not a metric. {error}") from error
-    A = form.matrix.astype(np.float64)
-    if len(A) != d:
-        raise InvalidInputError(
-            f"{name} has {len(A)} features, but the data have {d}; give a matrix of shape "
-            f"({d}, {d})."
-        )
-    values = np.linalg.eigvalsh(A)
-    if not values[0] > 1e-12 * max(values[-1], 0.0):
-        raise InvalidInputError(
-            f"The '{name}' parameter must be positive definite, because the LogDet divergence from "
-            f"a singular matrix is infinite. Got eigenvalues from {values[0]:.3g} to "
-            f"{values[-1]:.3g}; add a small multiple of the identity."
-        )
-    return A
 
 
 def chosen_bounds(given: Any, pairs: Pairs, A: Vector) -> tuple[float, float]:

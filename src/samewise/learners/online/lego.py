@@ -18,8 +18,9 @@ from samewise.files.state import Saved
 from samewise.forms import Mahalanobis
 from samewise.kernels.pairwise import row_dots
 from samewise.learners.attributes import Attribute, TwoNumbers
-from samewise.learners.batch.itml import chosen_bounds, definite
+from samewise.learners.batch.itml import chosen_bounds
 from samewise.learners.batch.pair_differences import Differences
+from samewise.learners.batch.priors import definite
 from samewise.learners.constraints import POSITIVE
 from samewise.learners.online.pair_learner import PairLearner
 from samewise.learners.pair_judge import PairDistance

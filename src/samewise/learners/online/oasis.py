@@ -73,7 +73,7 @@ class OASIS(TripletLearner):
     shuffle : bool, default=False
         Whether `fit` takes the data in a new random order on each pass.
     n_triplets : int, default=None
-        Number of triplets to sample from labeled examples; by default 20 per example and at most
+        Number of triplets to sample from labeled examples. By default 20 per example and at most
         100 000.
     rank : int, default=None
         For large dimensions: learn in the leading `rank` directions of queries and items only

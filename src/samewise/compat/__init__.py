@@ -1,0 +1,1 @@
+"""What lets programs written for other packages use samewise: `metric_learn`."""
