@@ -169,7 +169,8 @@ class MCML(BatchLearner):
             self._keep(where.components(found.L), X.dtype)
             self.loss_, self.converged_ = found.value.loss, found.converged
             self.gap_ = found.gap * max(self.loss_, 1.0)
-            self._end(log, f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}")
+            reached = f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}"
+            self._end(log, reached, stacklevel=6)
         return self
 
     @staticmethod

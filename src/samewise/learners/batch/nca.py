@@ -226,7 +226,7 @@ class NCA(BatchLearner):
                 self.loss_, self.converged_ = best.loss, best.converged
                 self.history_, self.n_iter_ = best.history, len(best.history["loss"])
             if not best.ended:
-                self._warn_unfinished()
+                self._warn_unfinished(stacklevel=5)
         return self
 
     def _starts(

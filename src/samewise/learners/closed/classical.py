@@ -405,7 +405,7 @@ def whitened_directions(L: Array, variances: Array) -> tuple[Array, Array]:
             f"{np.count_nonzero(kept)}, or remove features that are constant or follow from "
             "others.",
             SamewiseWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return L[kept] / np.sqrt(variances[kept])[:, None], variances[kept]
 
