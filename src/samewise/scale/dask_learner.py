@@ -126,6 +126,10 @@ class DaskLearner(BaseEstimator, Generic[P]):
         self._learner.set_params(**parameters)
         return self
 
+    def __sklearn_clone__(self) -> Self:
+        # The same client: it cannot be copied.
+        return type(self)(self.client, **clone(self._learner).get_params(deep=False))
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._learner.__sklearn_is_fitted__()
 

@@ -121,33 +121,37 @@ def _collections(X: Any, y: Any) -> tuple[list[tuple[Any, Any]], list[str] | Non
     if not _is_dask(X):
         raise InvalidInputError(f"X is a {type(X).__name__}. {KINDS}")
     names = None
-    if hasattr(X, "to_dask_array"):
+    if hasattr(X, "columns"):
         columns = list(X.columns)
         names = columns if all(isinstance(name, str) for name in columns) else None
-        X = X.to_dask_array()
-    if X.ndim not in (2, 3):
+    elif X.ndim not in (2, 3):
         raise InvalidInputError(f"X must have rows and features. Got {X.ndim} dimensions.")
-    X = X.rechunk({axis: -1 for axis in range(1, X.ndim)})
-    rows = list(X.to_delayed().ravel())
+    else:
+        X = X.rechunk({axis: -1 for axis in range(1, X.ndim)})
+    rows = list(np.ravel(X.to_delayed()))
     if y is None:
         return [(block, None) for block in rows], names
     if not _is_dask(y):
         raise InvalidInputError(
             f"y must be in blocks as X is. Got a {type(y).__name__}; give a Dask array or series."
         )
-    if hasattr(y, "to_dask_array"):
-        y = y.to_dask_array()
-    known = not np.isnan([*X.chunks[0], *y.chunks[0]]).any()
-    if known and X.shape[0] != y.shape[0]:
-        raise InvalidInputError(
-            f"X and y must have as many rows. Got {X.shape[0]} and {y.shape[0]}."
-        )
-    labels = (y.rechunk({0: X.chunks[0]}) if known else y).to_delayed().ravel()
+    if _sizes_known(X) and _sizes_known(y):
+        if X.shape[0] != y.shape[0]:
+            raise InvalidInputError(
+                f"X and y must have as many rows. Got {X.shape[0]} and {y.shape[0]}."
+            )
+        y = y.rechunk({0: X.chunks[0]})
+    labels = list(np.ravel(y.to_delayed()))
     if len(labels) != len(rows):
         raise InvalidInputError(
             f"X and y must have as many blocks. Got {len(rows)} and {len(labels)}."
         )
     return list(zip(rows, labels, strict=True)), names
+
+
+def _sizes_known(values: Any) -> bool:
+    """Whether the sizes of the blocks are; those of a dataframe are not."""
+    return hasattr(values, "chunks") and not np.isnan(values.chunks[0]).any()
 
 
 def _is_dask(values: Any) -> bool:

@@ -169,9 +169,8 @@ class LMNNObjective:
         # Turned so that the columns of Z go by decreasing variance: the search looks at the
         # first ones first, and distances stay as they are.
         turn = np.linalg.eigh(L @ self.covariance @ L.T)[1][:, ::-1]
-        Z = self._mapped(turn.T @ L)
-        self._pull(Z)
-        reach = (1 + self.slack) * self._furthest
+        Z, furthest = self.reaches(turn.T @ L)
+        reach = (1 + self.slack) * furthest
         self.candidates = search(Z, reach, self.classes, self.workers)
 
     def value_and_gradient(self, L: NDArray[np.float64]) -> HingeEvaluation:
@@ -192,12 +191,21 @@ class LMNNObjective:
         slope = sum(self.workers.map(partial(self._slope, sample), self._column_blocks()))
         return 1 - float(self._weights[0][sample].sum()) / slope if slope > 0 else 0.0
 
+    def watched(self, anchors: Indices, kind: Indices) -> tuple[Watched, float]:
+        """Some anchors at the last L, and their Σ φ′(h) over the candidates."""
+        watched = Watched(self._Z[anchors], self._reach[anchors], self._furthest[anchors], kind)
+        return watched, float(self._weights[0][anchors].sum())
+
+    def reaches(self, L: NDArray[np.float64]) -> tuple[Array, NDArray[np.float64]]:
+        """The points under L, and how far each reaches: 1 + D to its farthest target."""
+        Z = self._mapped(L)
+        self._pull(Z)
+        return Z, self._furthest
+
     def _slope(self, anchors: NDArray[np.int32], block: slice) -> float:
         """Σ φ′(h) at the last L over all triplets of the anchors with l in a block of rows."""
         ends = self.classes.ends
-        watched = Watched(
-            self._Z[anchors], self._reach[anchors], self._furthest[anchors], ends[anchors]
-        )
+        watched, _ = self.watched(anchors, ends[anchors])
         rows, columns, h = watched.hinges(self._Z[block], ends[block])
         slopes = self.hinge.slopes(h[h > 0])
         if self.costs is not None:
