@@ -23,9 +23,7 @@ AT = (2, 5) if os.environ.get("SAMEWISE_SCALE") else (2,)
 
 @pytest.mark.parametrize("at", AT)
 @pytest.mark.parametrize(("name", "parameters"), LEARNERS)
-def test_a_killed_worker_changes_nothing(
-    client, letters, letter_pairs, name, parameters, at
-):
+def test_a_killed_worker_changes_nothing(client, letters, letter_pairs, name, parameters, at):
     given = in_parts(4, *(letter_pairs if name == "DaskMMC" else letters))
     undisturbed = getattr(scale, name)(client, **parameters).fit(*given)
     killed = []

@@ -13,7 +13,7 @@ from samewise.learners.batch.points_by_class import Classes, nearest_targets
 from samewise.scale.class_layout import ClassLayout
 from samewise.scale.cluster import Parts
 from samewise.scale.lmnn import PartObjective
-from samewise.scale.lmnn_parts import ALONE, Rows, Targeted
+from samewise.scale.lmnn_parts import ALONE, NumberedRows, Targeted
 from tests.scale.parts import N_PARTS, in_parts
 
 CLOSED = [
@@ -106,7 +106,9 @@ def test_loss_and_gradient_of_lmnn_at_a_fixed_map(client, letters, seed):
     # Within a class, numbers go by part.
     part_of = part_of[np.lexsort((part_of, labels[classes.order]))]
     kinds = labels[classes.order]
-    counts = np.array([np.bincount(kinds[part_of == part], minlength=n_classes) for part in range(3)])
+    counts = np.array(
+        [np.bincount(kinds[part_of == part], minlength=n_classes) for part in range(3)]
+    )
     layout = ClassLayout(counts)
     parts = []
     for part in range(3):
@@ -116,7 +118,7 @@ def test_loss_and_gradient_of_lmnn_at_a_fixed_map(client, letters, seed):
         at = np.searchsorted(rows, own)
         near = np.full((len(rows), 3), -1, dtype=np.int32)
         near[at] = np.where(targets[own] < 0, -1, np.searchsorted(rows, targets[own]))
-        parts.append(client.submit(Targeted, Rows(rows, S[rows]), at, near, kinds[rows]))
+        parts.append(client.submit(Targeted, NumberedRows(rows, S[rows]), at, near, kinds[rows]))
     objective = PartObjective(Parts(client, parts), layout, 0.4, LINEAR)
     objective.search(searched_at)
     found = objective.value_and_gradient(L)

@@ -9,6 +9,7 @@ from samewise.scale.closed_forms import DaskCovariance, DaskLDA, DaskPCA, DaskRC
 from samewise.scale.lmnn import DaskLMNN
 from samewise.scale.neighbor_sums import DaskMCML, DaskNCA
 from samewise.scale.pair_sums import DaskITML, DaskMMC
+from samewise.scale.space_partition import partition
 
 __all__ = [
     "DaskCovariance",
@@ -20,4 +21,5 @@ __all__ = [
     "DaskNCA",
     "DaskPCA",
     "DaskRCA",
+    "partition",
 ]

@@ -31,7 +31,7 @@ class ClassLayout:
     >>> [layout.numbers(part).tolist() for part in range(2)]
     [[0, 1, 3], [2, 4]]
     >>> layout.places(np.array([0, 2, 4]), 1)
-    (array([1, 2]), array([0, 1]))
+    array([0, 1])
     """
 
     counts: NDArray[np.int64]
@@ -61,10 +61,9 @@ class ClassLayout:
         ends = np.cumsum(self.counts.sum(axis=0))
         return np.searchsorted(ends, numbers, side="right")
 
-    def places(self, numbers: Indices, part: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-        """Which of these rows are in a part, and where there."""
-        firsts = self.firsts[part]
+    def places(self, numbers: Indices, part: int) -> NDArray[np.int64]:
+        """Where in a sorted part those of the rows are that it has."""
         kind = self.labels(numbers)
-        within = numbers - firsts[kind]
-        mine = np.flatnonzero((within >= 0) & (within < self.counts[part][kind]))
-        return mine, self.bounds(part)[kind[mine]] + within[mine]
+        within = numbers - self.firsts[part][kind]
+        mine = (within >= 0) & (within < self.counts[part][kind])
+        return self.bounds(part)[kind[mine]] + within[mine]

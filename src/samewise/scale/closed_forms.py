@@ -27,7 +27,7 @@ from samewise.learners.constraints import check_at_most
 from samewise.learners.learner import Learner
 from samewise.scale.dask_learner import DaskLearner, in_order
 from samewise.scale.moments import Moments, label_moments, merged, moments, without
-from samewise.scale.row_blocks import Block, RowBlocks
+from samewise.scale.row_blocks import RowBlock, RowBlocks
 
 RANK = 1e-4
 """Deviations below, of features scaled to deviations of 1, count as none, as in scikit-learn."""
@@ -171,7 +171,8 @@ class DaskLDA(DaskLearner[LDA]):
 class DaskRCA(DaskLearner[RCA]):
     """`RCA` of labeled data in parts, in two passes.
 
-    The first gathers the labels, because `chunklets_` has a number for each row. In the second, each part gives the scatter within its chunklets, d² numbers, and the sizes and means of the
+    The first gathers the labels, because `chunklets_` has a number for each row. In the second,
+    each part gives the scatter within its chunklets, d² numbers, and the sizes and means of the
     chunklets.
 
     Parameters
@@ -183,8 +184,7 @@ class DaskRCA(DaskLearner[RCA]):
 
     Notes
     -----
-    Rows of L have a sign that
-    the formula leaves open, and which may differ from that of `RCA`.
+    Rows of L have a sign that the formula leaves open, and which may differ from that of `RCA`.
 
     Examples
     --------
@@ -228,15 +228,15 @@ def _by_label(learner: Learner, blocks: RowBlocks) -> Moments:
     return known
 
 
-def _labels(block: Block) -> NDArray[Any]:
+def _labels(block: RowBlock) -> NDArray[Any]:
     assert block.y is not None
     return block.y
 
 
-def _with_chunklets(block: Block, chunklets: Indices) -> tuple[Moments, Moments | None]:
+def _with_chunklets(block: RowBlock, chunklets: Indices) -> tuple[Moments, Moments | None]:
     """The moments of all rows, and of those in chunklets."""
     rows = np.flatnonzero(chunklets >= 0)
-    inside = moments(Block(block.X[rows], None), chunklets[rows]) if len(rows) else None
+    inside = moments(RowBlock(block.X[rows], None), chunklets[rows]) if len(rows) else None
     return moments(block, None), inside
 
 
@@ -279,7 +279,5 @@ def _discriminants(Sw: Array, means: Array, weights: Array) -> Array:
 def _shrunk_discriminants(Sw: Array, S: Array, shrinkage: float) -> Array:
     """Those of S_w and the covariance S of all rows, both shrunk towards the identity."""
     d = len(S)
-    Sw, S = (
-        (1 - shrinkage) * C + shrinkage * np.trace(C) / d * np.eye(d) for C in (Sw, S)
-    )
+    Sw, S = ((1 - shrinkage) * C + shrinkage * np.trace(C) / d * np.eye(d) for C in (Sw, S))
     return scipy.linalg.eigh(S - Sw, Sw)[1][:, ::-1].T

@@ -33,7 +33,7 @@ class DaskLearner(BaseEstimator, Generic[P]):
 
     def __init__(self, client: Any = None, **parameters: Any) -> None:
         self.client = client
-        self._learner: P = self._plain(**parameters)  # type: ignore[assignment]
+        self._learner: P = self._plain(**parameters)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from data in parts.

@@ -54,8 +54,8 @@ class DaskLMNN(DaskLearner[LMNN]):
     Attributes
     ----------
     ghost_fraction_ : float
-        Copies of rows in the last search, over the number of rows. Parts that are near in space
-        need fewer, see `partition`.
+        How many copies of rows a part had in the last search, on average, over the number of all
+        rows. Parts whose rows are near each other need fewer, see `partition`.
 
     Examples
     --------
@@ -94,7 +94,9 @@ class DaskLMNN(DaskLearner[LMNN]):
         checks.rank(learner.n_components, learner.solver)
         check_at_most("n_components", learner.n_components, d, "the number of features")
         start = learner._given_start(learner.n_components)
-        labels = np.repeat(np.arange(len(known.counts)), np.minimum(known.counts, learner.n_neighbors + 1))
+        labels = np.repeat(
+            np.arange(len(known.counts)), np.minimum(known.counts, learner.n_neighbors + 1)
+        )
         warn_of_small_classes(labels, learner.n_neighbors, 3)
         counts = np.zeros((len(held), len(known.keys)), dtype=np.int64)
         for part, given in enumerate(moments):
@@ -106,7 +108,7 @@ class DaskLMNN(DaskLearner[LMNN]):
         )
         with learner._log(*FIELDS) as log:
             learner._learn(problems, start, log, dtype)
-        self.ghost_fraction_ = problems.ghosts / n
+        self.ghost_fraction_ = problems.ghosts / (len(held) * n)
 
 
 class PartProblems:
@@ -114,7 +116,7 @@ class PartProblems:
 
     Parameters
     ----------
-    held : Parts of Block
+    held : Parts of RowBlock
     known : array
         The labels.
     layout : ClassLayout
@@ -178,9 +180,7 @@ class PartProblems:
                     pure=False,
                 )
             )
-        problem = PartProblem(
-            Parts(rows.client, parts), layout, self._scale[1], *self._settings
-        )
+        problem = PartProblem(Parts(rows.client, parts), layout, self._scale[1], *self._settings)
         self._objective = problem.objective
         return problem
 
@@ -225,8 +225,9 @@ class PartPairs:
 
     def union(self, other: PartPairs) -> PartPairs:
         """The pairs of both."""
-        submit, pairs = self.parts.client.submit, zip(
-            self.parts.futures, other.parts.futures, strict=True
+        submit, pairs = (
+            self.parts.client.submit,
+            zip(self.parts.futures, other.parts.futures, strict=True),
         )
         found = PartPairs(
             Parts(
@@ -261,9 +262,7 @@ class PartObjective:
         within = mapped.then(tasks.pairs_within)
         others: list[list[Any]] = [[] for _ in parts.futures]
         for a, b in combinations(range(len(parts)), 2):
-            pairs = submit(
-                tasks.pairs_between, mapped.futures[a], mapped.futures[b], pure=False
-            )
+            pairs = submit(tasks.pairs_between, mapped.futures[a], mapped.futures[b], pure=False)
             for here, there in ((a, b), (b, a)):
                 side = int(there == b)
                 others[here].append(

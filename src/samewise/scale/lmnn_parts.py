@@ -23,7 +23,7 @@ from samewise.learners.batch.lmnn.objective import (
 )
 from samewise.learners.batch.points_by_class import Classes, nearest_rows, nearest_targets
 from samewise.scale.class_layout import ClassLayout
-from samewise.scale.row_blocks import Block
+from samewise.scale.row_blocks import RowBlock
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
@@ -32,14 +32,14 @@ ALONE = Workers(1, None)
 Numbers = NDArray[np.int64]
 
 
-class Rows(NamedTuple):
+class NumberedRows(NamedTuple):
     """Rows and their numbers, which ascend."""
 
     numbers: Numbers
     X: Array
 
 
-class Nearest(NamedTuple):
+class NearestRows(NamedTuple):
     """The nearest rows of each of a part's rows: squared distances and numbers, −1 for none."""
 
     squares: NDArray[np.float64]
@@ -51,7 +51,7 @@ class Targeted(NamedTuple):
 
     Attributes
     ----------
-    rows : Rows
+    rows : NumberedRows
         Its own and those of the targets.
     own : array of shape (n_own,)
         Where its own are.
@@ -61,7 +61,7 @@ class Targeted(NamedTuple):
         Class numbers.
     """
 
-    rows: Rows
+    rows: NumberedRows
     own: NDArray[np.intp]
     targets: NDArray[np.int32]
     labels: NDArray[np.intp]
@@ -78,7 +78,7 @@ class Mapped(NamedTuple):
 class Searched(NamedTuple):
     """A part whose candidate pairs are known."""
 
-    rows: Rows
+    rows: NumberedRows
     own: NDArray[np.intp]
     objective: LMNNObjective
 
@@ -97,28 +97,30 @@ class Impostors(NamedTuple):
         Which of the part's own rows.
     numbers : array of shape (n_pairs,)
         Numbers of the other rows.
-    rows : Rows
+    rows : NumberedRows
         The other rows, each once.
     """
 
     own: Indices
     numbers: Numbers
-    rows: Rows
+    rows: NumberedRows
 
 
-def sorted_rows(block: Block, known: NDArray[Any], layout: ClassLayout, part: int) -> Rows:
+def sorted_rows(
+    block: RowBlock, known: NDArray[Any], layout: ClassLayout, part: int
+) -> NumberedRows:
     """A part's rows, by class."""
     assert block.y is not None
     order = np.argsort(np.searchsorted(known, block.y), kind="stable")
-    return Rows(layout.numbers(part), np.ascontiguousarray(block.X[order]))
+    return NumberedRows(layout.numbers(part), np.ascontiguousarray(block.X[order]))
 
 
-def under_map(rows: Rows, components: Matrix64) -> Rows:
+def under_map(rows: NumberedRows, components: Matrix64) -> NumberedRows:
     """The rows, mapped."""
-    return Rows(rows.numbers, rows.X @ components.T.astype(rows.X.dtype))
+    return NumberedRows(rows.numbers, rows.X @ components.T.astype(rows.X.dtype))
 
 
-def near(rows: Rows, others: Rows, k: int, layout: ClassLayout) -> Nearest:
+def near(rows: NumberedRows, others: NumberedRows, k: int, layout: ClassLayout) -> NearestRows:
     """The k nearest of other rows of the same class, for each row of a part."""
     labels, kinds = layout.labels(rows.numbers), layout.labels(others.numbers)
     found = np.full((len(rows.X), k), -1, dtype=np.int64)
@@ -137,10 +139,10 @@ def near(rows: Rows, others: Rows, k: int, layout: ClassLayout) -> Nearest:
         there = np.flatnonzero(found[:, j] >= 0)
         V = rows.X[there].astype(np.float64) - others.X[found[there, j]]
         squares[there, j] = np.einsum("ij,ij->i", V, V)
-    return Nearest(squares, np.where(found < 0, -1, others.numbers[found]))
+    return NearestRows(squares, np.where(found < 0, -1, others.numbers[found]))
 
 
-def nearest_of_all(parts: list[Nearest], k: int) -> Numbers:
+def nearest_of_all(parts: list[NearestRows], k: int) -> Numbers:
     """The k nearest rows of all parts; of equal ones, those of the smaller numbers."""
     squares = np.column_stack([part.squares for part in parts])
     numbers = np.column_stack([part.numbers for part in parts])
@@ -148,17 +150,17 @@ def nearest_of_all(parts: list[Nearest], k: int) -> Numbers:
     return np.take_along_axis(numbers, order, axis=1)
 
 
-def wanted(rows: Rows, numbers: Numbers, layout: ClassLayout, part: int) -> Rows:
+def wanted(rows: NumberedRows, numbers: Numbers, layout: ClassLayout, part: int) -> NumberedRows:
     """Those of a part's rows that have one of the numbers."""
     chosen = np.unique(numbers)
-    mine, places = layout.places(chosen[chosen >= 0], part)
-    return Rows(rows.numbers[places], rows.X[places])
+    places = layout.places(chosen[chosen >= 0], part)
+    return NumberedRows(rows.numbers[places], rows.X[places])
 
 
 def targeted(
-    rows: Rows,
+    rows: NumberedRows,
     targets: Numbers,
-    copies: list[Rows],
+    copies: list[NumberedRows],
     layout: ClassLayout,
     mean: NDArray[np.float64],
     unit: float,
@@ -169,14 +171,14 @@ def targeted(
     own = np.searchsorted(both.numbers, rows.numbers)
     places = np.full((len(both.X), targets.shape[1]), -1, dtype=np.int32)
     places[own] = np.where(targets < 0, -1, np.searchsorted(both.numbers, targets))
-    S = ((both.X - mean) / unit).astype(dtype)
-    return Targeted(Rows(both.numbers, S), own, places, layout.labels(both.numbers))
+    S: Array = ((both.X - mean) / unit).astype(dtype)
+    return Targeted(NumberedRows(both.numbers, S), own, places, layout.labels(both.numbers))
 
 
-def together(some: list[Rows]) -> Rows:
-    """Rows, each once, by their numbers."""
+def together(some: list[NumberedRows]) -> NumberedRows:
+    """NumberedRows, each once, by their numbers."""
     numbers, first = np.unique(np.concatenate([rows.numbers for rows in some]), return_index=True)
-    return Rows(numbers, np.concatenate([rows.X for rows in some])[first])
+    return NumberedRows(numbers, np.concatenate([rows.X for rows in some])[first])
 
 
 def scatter(part: Targeted) -> tuple[Matrix64, int]:
@@ -188,7 +190,7 @@ def scatter(part: Targeted) -> tuple[Matrix64, int]:
 def whitened(part: Targeted, whitener: Matrix64) -> Targeted:
     """The same part in other coordinates."""
     X = part.rows.X @ whitener.astype(part.rows.X.dtype)
-    return part._replace(rows=Rows(part.rows.numbers, X))
+    return part._replace(rows=NumberedRows(part.rows.numbers, X))
 
 
 def covariance(part: Targeted) -> tuple[Matrix64]:
@@ -197,13 +199,13 @@ def covariance(part: Targeted) -> tuple[Matrix64]:
     return ((X.T @ X).astype(np.float64),)
 
 
-def own_rows(part: Targeted) -> Rows:
+def own_rows(part: Targeted) -> NumberedRows:
     """The part's own rows."""
-    return Rows(part.rows.numbers[part.own], part.rows.X[part.own])
+    return NumberedRows(part.rows.numbers[part.own], part.rows.X[part.own])
 
 
 def objective_of(
-    rows: Rows, targets: NDArray[np.int32], labels: Indices, mu: float, hinge: Hinge
+    rows: NumberedRows, targets: NDArray[np.int32], labels: Indices, mu: float, hinge: Hinge
 ) -> LMNNObjective:
     """The loss of the rows that have targets."""
     classes = Classes(labels, int(labels.max(initial=-1)) + 1)
@@ -216,9 +218,7 @@ def mapped(part: Targeted, L: Matrix64, slack: float, layout: ClassLayout) -> Ma
     Z, furthest = objective.reaches(L)
     sizes = np.bincount(part.labels[part.own], minlength=layout.counts.shape[1])
     bounds = np.concatenate([[0], np.cumsum(sizes)])
-    return Mapped(
-        Z[part.own].astype(np.float32), (1 + slack) * furthest[part.own], bounds
-    )
+    return Mapped(Z[part.own].astype(np.float32), (1 + slack) * furthest[part.own], bounds)
 
 
 def pairs_within(part: Mapped) -> Candidates:
@@ -237,7 +237,7 @@ def impostors(part: Targeted, pairs: tuple[Indices, ...], side: int) -> Impostor
     """What the other part needs of this one, which is the first or the second of its pairs."""
     mine, theirs = part.own[pairs[side]], pairs[1 - side]
     chosen = np.unique(mine)
-    rows = Rows(part.rows.numbers[chosen], part.rows.X[chosen])
+    rows = NumberedRows(part.rows.numbers[chosen], part.rows.X[chosen])
     return Impostors(theirs, part.rows.numbers[mine], rows)
 
 
@@ -285,7 +285,10 @@ def union(one: Searched, other: Searched) -> Searched:
     left, right = (
         np.concatenate(ends)
         for ends in zip(
-            *(_pairs_of(part.candidates, at) for part, at in zip((mine, known), places, strict=True)),
+            *(
+                _pairs_of(part.candidates, at)
+                for part, at in zip((mine, known), places, strict=True)
+            ),
             strict=True,
         )
     )
@@ -344,14 +347,14 @@ class Sampled(NamedTuple):
         Which targets there are.
     near : array of shape (n, k, d)
         The targets.
-    others : Rows
+    others : NumberedRows
     """
 
     anchors: Numbers
     X: Array
     has: NDArray[np.bool_]
     near: Array
-    others: Rows
+    others: NumberedRows
 
 
 def sampled(part: Targeted, anchors: Numbers, others: Numbers) -> Sampled:
@@ -365,7 +368,7 @@ def sampled(part: Targeted, anchors: Numbers, others: Numbers) -> Sampled:
         rows.X[mine],
         near >= 0,
         rows.X[near],
-        Rows(rows.numbers[rest], rows.X[rest]),
+        NumberedRows(rows.numbers[rest], rows.X[rest]),
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.learners.closed.closed_form import VANISHING, group_sums
-from samewise.scale.row_blocks import Block, Shape, shape_of, shapes
+from samewise.scale.row_blocks import RowBlock, Shape, shape_of, shapes
 
 Vector = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ class Moments(NamedTuple):
         )
 
 
-def moments(block: Block, groups: NDArray[Any] | None) -> Moments:
+def moments(block: RowBlock, groups: NDArray[Any] | None) -> Moments:
     """Those of a block of rows; without groups, all rows are one."""
     X = block.X
     if groups is None:
@@ -94,7 +94,7 @@ def moments(block: Block, groups: NDArray[Any] | None) -> Moments:
     )
 
 
-def label_moments(block: Block) -> Moments:
+def label_moments(block: RowBlock) -> Moments:
     """The groups are the labels."""
     return moments(block, block.y)
 
@@ -108,8 +108,8 @@ def merged(parts: list[Moments]) -> Moments:
     Examples
     --------
     >>> rows = np.array([[1.0], [2.0], [6.0]])
-    >>> whole = moments(Block(rows, None), None)
-    >>> both = merged([moments(Block(part, None), None) for part in (rows[:2], rows[2:])])
+    >>> whole = moments(RowBlock(rows, None), None)
+    >>> both = merged([moments(RowBlock(part, None), None) for part in (rows[:2], rows[2:])])
     >>> both.means, both.within, whole.within
     (array([[3.]]), array([[14.]]), array([[14.]]))
     """

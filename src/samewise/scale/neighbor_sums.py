@@ -21,7 +21,7 @@ from samewise.learners.batch.soft_neighbors import PointsOf, Rule, SoftNeighbors
 from samewise.learners.learner import Learner
 from samewise.scale.cluster import Parts
 from samewise.scale.dask_learner import DaskLearner, P
-from samewise.scale.row_blocks import Block, RowBlocks
+from samewise.scale.row_blocks import RowBlock, RowBlocks
 from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
@@ -75,9 +75,7 @@ class DaskSoftNeighbors(DaskLearner[P]):
         self._fit_plain(learner, block.X, block.y, points_of)
 
     @abstractmethod
-    def _fit_plain(
-        self, learner: P, X: Array, y: NDArray[Any], points_of: PointsOf
-    ) -> None:
+    def _fit_plain(self, learner: P, X: Array, y: NDArray[Any], points_of: PointsOf) -> None:
         """Fit the plain learner, with sums that workers share."""
 
 
@@ -152,13 +150,13 @@ class DaskMCML(DaskSoftNeighbors[MCML]):
         learner._fitted(X, y, points_of)
 
 
-def _together(*blocks: Block) -> Block:
+def _together(*blocks: RowBlock) -> RowBlock:
     """All rows, and their labels."""
     y = [block.y for block in blocks if block.y is not None]
-    return Block(np.concatenate([block.X for block in blocks]), np.concatenate(y))
+    return RowBlock(np.concatenate([block.X for block in blocks]), np.concatenate(y))
 
 
-def _points(whole: Block, coordinates: CoordinatesOf) -> SoftNeighbors:
+def _points(whole: RowBlock, coordinates: CoordinatesOf) -> SoftNeighbors:
     """All points, sorted by class, in coordinates that are those of the client to the bit."""
     labels: Indices
     known, labels = np.unique(whole.y, return_inverse=True)  # type: ignore[call-overload]

@@ -23,8 +23,7 @@ from samewise.learners.batch.pair_differences import Differences
 from samewise.learners.learner import Learner
 from samewise.scale.cluster import Parts
 from samewise.scale.dask_learner import DaskLearner
-from samewise.scale.row_blocks import Block, RowBlocks, shape_of, shapes
-from samewise.solvers.evaluation import Matrix64
+from samewise.scale.row_blocks import RowBlock, RowBlocks, shape_of, shapes
 from samewise.supervision import Pairs
 
 
@@ -149,12 +148,12 @@ class DaskITML(DaskLearner[ITML]):
         learner.fit(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
-def _itself(block: Block) -> Block:
+def _itself(block: RowBlock) -> RowBlock:
     _signs(block)
     return block
 
 
-def _signs(block: Block) -> NDArray[Any]:
+def _signs(block: RowBlock) -> NDArray[Any]:
     y = block.y
     if y is None or not np.isin(y, (-1, 1)).all():
         raise InvalidInputError(
@@ -164,7 +163,7 @@ def _signs(block: Block) -> NDArray[Any]:
     return y
 
 
-def _split(block: Block) -> tuple[Differences, Differences]:
+def _split(block: RowBlock) -> tuple[Differences, Differences]:
     return split_sides(Pairs.from_arrays(block.X, _signs(block)))
 
 
@@ -177,6 +176,6 @@ def _far_sums(sides: tuple[Differences, Differences], kind: Any, *arguments: Any
     return kind(sides[1], *arguments)
 
 
-def _judged(block: Block, metric: Any) -> tuple[Array, NDArray[Any]]:
+def _judged(block: RowBlock, metric: Any) -> tuple[Array, NDArray[Any]]:
     """Minus the squared distances of pairs, and their signs."""
     return -metric.pairs(block.X[:, 0], block.X[:, 1], squared=True), _signs(block)

@@ -23,7 +23,7 @@ KINDS = (
 )
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """Some of the rows, or pairs of them, and their labels, if there are any."""
 
     X: Array
@@ -46,7 +46,7 @@ class RowBlocks:
     ----------
     client : distributed.Client
     tasks : list of dask.delayed.Delayed
-        Each makes a `Block`.
+        Each makes a `RowBlock`.
     names : list of str or None
         Those of the features.
     """
@@ -106,12 +106,12 @@ def shapes(blocks: list[Shape]) -> tuple[list[int], int, np.dtype[Any]]:
         if shape.n_features != first.n_features:
             raise InvalidInputError(
                 f"Every block of X must have as many features as the first, {first.n_features}. "
-                f"Block {number} has {shape.n_features}."
+                f"RowBlock {number} has {shape.n_features}."
             )
     return [shape.n for shape in blocks], first.n_features, max(shape.dtype for shape in blocks)
 
 
-def shape_of(block: Block) -> Shape:
+def shape_of(block: RowBlock) -> Shape:
     """How large a block is."""
     return Shape(len(block.X), block.X.shape[-1], block.X.dtype)
 
@@ -212,7 +212,7 @@ def _read_column(path: Path, name: str) -> NDArray[Any]:
     return pyarrow.parquet.read_table(path, columns=[name]).column(name).to_numpy()
 
 
-def _checked(X: Any, y: Any, sides: int) -> Block:
+def _checked(X: Any, y: Any, sides: int) -> RowBlock:
     """A block whose values are finite and whose labels fit."""
     X = check_array(
         np.asarray(X), dtype=[np.float64, np.float32], allow_nd=bool(sides), input_name="X"
@@ -229,4 +229,4 @@ def _checked(X: Any, y: Any, sides: int) -> Block:
             raise InvalidInputError(
                 f"A block of y must have as many rows as that of X, {len(X)}. Got {len(y)}."
             )
-    return Block(X, y)
+    return RowBlock(X, y)

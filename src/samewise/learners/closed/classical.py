@@ -396,6 +396,7 @@ def check_separable(within: Array, means: Array) -> None:
 
 
 def whitened_directions(L: Array, variances: Array) -> tuple[Array, Array]:
+    """Directions with unit variance in each, and their variances; those without are left out."""
     rounding = 10 * max(L.shape) * float(np.finfo(L.dtype).eps)
     kept = variances > rounding * variances[0]
     if not kept.all():

@@ -368,9 +368,7 @@ class _Problems:
     def __call__(self, under: Matrix64 | None) -> LMNNProblem:
         search = self._search
         targets, costs = search(under, self._sample.chosen)
-        return LMNNProblem(
-            search.X, search.classes, targets, *self._settings, search.team, costs
-        )
+        return LMNNProblem(search.X, search.classes, targets, *self._settings, search.team, costs)
 
     def estimate(
         self, problem: LMNNProblem, found: LMNNSolution, under: Matrix64 | None

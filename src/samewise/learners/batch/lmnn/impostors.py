@@ -70,9 +70,7 @@ def search(Z: Array, reach: NDArray[np.float64], classes: Classes, workers: Work
     after = 2 * len(anchors) >= len(Z)
     if after:
         anchors = np.arange(len(Z), dtype=np.int32)
-    points = _searched(
-        Z, limit, _depth(Z, limit, anchors, classes), classes.starts, classes.ends
-    )
+    points = _searched(Z, limit, _depth(Z, limit, anchors, classes), classes.starts, classes.ends)
     counts, columns = _pairs(points, anchors, after, 0, workers)
     indptr = np.zeros(len(Z) + 1, dtype=np.int64)
     indptr[anchors + 1] = counts
