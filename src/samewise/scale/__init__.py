@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from samewise.scale.closed_forms import DaskCovariance, DaskLDA, DaskPCA, DaskRCA
 from samewise.scale.lmnn import DaskLMNN
+from samewise.scale.mixing import mix
 from samewise.scale.neighbor_sums import DaskMCML, DaskNCA
 from samewise.scale.pair_sums import DaskITML, DaskMMC
 from samewise.scale.space_partition import partition
@@ -21,5 +22,6 @@ __all__ = [
     "DaskNCA",
     "DaskPCA",
     "DaskRCA",
+    "mix",
     "partition",
 ]

@@ -53,7 +53,7 @@ class DaskCovariance(DaskLearner[Covariance]):
     >>> from distributed import Client
     >>> from samewise.scale import DaskCovariance
     >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     learner = DaskCovariance(client).fit(da.from_array(X, chunks=(2, 2)))
     >>> learner.to_local().metric_.matrix.round(12)
     array([[0.5, 0. ],
@@ -88,7 +88,7 @@ class DaskPCA(DaskLearner[PCA]):
     >>> from distributed import Client
     >>> from samewise.scale import DaskPCA
     >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     learner = DaskPCA(client, n_components=1).fit(da.from_array(X, chunks=(2, 2)))
     >>> learner.to_local().metric_.pairs([[0.0, 0.0]], [[3.0, 4.0]])
     array([3.])
@@ -134,7 +134,7 @@ class DaskLDA(DaskLearner[LDA]):
     >>> from samewise.scale import DaskLDA
     >>> X, y = load_iris(return_X_y=True)
     >>> X, y = da.from_array(X, chunks=(50, 4)), da.from_array(y, chunks=50)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     DaskLDA(client).fit(X, y).metric_
     Mahalanobis(n_features_in=4, rank=2)
     """
@@ -194,7 +194,7 @@ class DaskRCA(DaskLearner[RCA]):
     >>> from samewise.scale import DaskRCA
     >>> X, y = load_iris(return_X_y=True)
     >>> X, y = da.from_array(X, chunks=(50, 4)), da.from_array(y, chunks=50)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     DaskRCA(client, n_components=2).fit(X, y).metric_
     Mahalanobis(n_features_in=4, rank=2)
     """

@@ -65,7 +65,7 @@ class DaskLMNN(DaskLearner[LMNN]):
     >>> from samewise.scale import DaskLMNN
     >>> X, y = load_iris(return_X_y=True)
     >>> X, y = da.from_array(X, chunks=(75, 4)), da.from_array(y, chunks=75)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     lmnn = DaskLMNN(client).fit(X, y).to_local()
     >>> lmnn.converged_
     True

@@ -101,7 +101,7 @@ class DaskNCA(DaskSoftNeighbors[NCA]):
     >>> from samewise.scale import DaskNCA
     >>> X, y = load_iris(return_X_y=True)
     >>> X, y = da.from_array(X, chunks=(75, 4)), da.from_array(y, chunks=75)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     nca = DaskNCA(client, n_components=2).fit(X, y).to_local()
     >>> nca.loss_ < 5
     True
@@ -138,7 +138,7 @@ class DaskMCML(DaskSoftNeighbors[MCML]):
     >>> from samewise.scale import DaskMCML
     >>> X, y = load_iris(return_X_y=True)
     >>> X, y = da.from_array(X, chunks=(75, 4)), da.from_array(y, chunks=75)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     mcml = DaskMCML(client).fit(X, y).to_local()
     >>> bool(mcml.gap_ <= 1e-3 * mcml.loss_)
     True

@@ -55,7 +55,7 @@ class DaskMMC(DaskLearner[MMC]):
     >>> pairs = Pairs.from_labels(*load_iris(return_X_y=True), n_pairs=400, random_state=0)
     >>> X = da.from_array(pairs.X[[pairs.left, pairs.right]].swapaxes(0, 1), chunks=(200, 2, 4))
     >>> y = da.from_array(pairs.y, chunks=200)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     mmc = DaskMMC(client).fit(X, y).to_local()
     >>> bool(0 <= mmc.gap_ <= 1e-3 * mmc.objective_)
     True
@@ -134,7 +134,7 @@ class DaskITML(DaskLearner[ITML]):
     >>> pairs = Pairs.from_labels(*load_iris(return_X_y=True), n_pairs=400, random_state=0)
     >>> X = da.from_array(pairs.X[[pairs.left, pairs.right]].swapaxes(0, 1), chunks=(200, 2, 4))
     >>> y = da.from_array(pairs.y, chunks=200)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     DaskITML(client).fit(X, y).metric_
     Mahalanobis(n_features_in=4, rank=4)
     """

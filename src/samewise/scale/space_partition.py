@@ -115,7 +115,7 @@ def partition(
     >>> from samewise.scale import partition
     >>> X = da.from_array(np.array([[0.0], [9.0], [1.0], [8.0]]), chunks=(2, 1))
     >>> y = da.from_array(np.array([0, 1, 0, 1]), chunks=2)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     near, labels = partition(X, y, 2, client=client)
     ...     near.ravel().compute(), labels.compute()
     (array([0., 1., 9., 8.]), array([0, 0, 1, 1]))
