@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
@@ -95,14 +96,14 @@ class Impostors(NamedTuple):
     ----------
     own : array of shape (n_pairs,)
         Which of the part's own rows.
-    numbers : array of shape (n_pairs,)
-        Numbers of the other rows.
+    others : array of shape (n_pairs,)
+        Which of the other rows.
     rows : NumberedRows
         The other rows, each once.
     """
 
     own: Indices
-    numbers: Numbers
+    others: Indices
     rows: NumberedRows
 
 
@@ -235,10 +236,11 @@ def pairs_between(a: Mapped, b: Mapped) -> tuple[Indices, Indices]:
 
 def impostors(part: Targeted, pairs: tuple[Indices, ...], side: int) -> Impostors:
     """What the other part needs of this one, which is the first or the second of its pairs."""
-    mine, theirs = part.own[pairs[side]], pairs[1 - side]
-    chosen = np.unique(mine)
+    wanted = np.zeros(len(part.own), dtype=bool)
+    wanted[pairs[side]] = True
+    chosen = part.own[wanted]
     rows = NumberedRows(part.rows.numbers[chosen], part.rows.X[chosen])
-    return Impostors(theirs, part.rows.numbers[mine], rows)
+    return Impostors(pairs[1 - side], (np.cumsum(wanted) - 1)[pairs[side]], rows)
 
 
 def searched(
@@ -249,26 +251,28 @@ def searched(
 ) -> Searched:
     """A part with its candidate pairs, and copies of the rows in them."""
     mu, hinge, layout = settings
-    own = part.rows.numbers[part.own]
-    a = np.repeat(np.arange(len(own)), np.diff(within.indptr))
-    left = np.concatenate([own[a], *(own[more.own] for more in others)])
-    right = np.concatenate([own[within.columns], *(more.numbers for more in others)])
     both = together([part.rows, *(more.rows for more in others)])
-    targets = np.full((len(both.X), part.targets.shape[1]), -1, dtype=np.int32)
     at = np.searchsorted(both.numbers, part.rows.numbers)
+    targets = np.full((len(both.X), part.targets.shape[1]), -1, dtype=np.int32)
     targets[at] = np.where(part.targets < 0, -1, at[part.targets])
+    own = at[part.own]
+    a = np.repeat(np.arange(len(own)), np.diff(within.indptr))
+    places = [np.searchsorted(both.numbers, more.rows.numbers) for more in others]
+    right = [place[more.others] for place, more in zip(places, others, strict=True)]
     objective = objective_of(both, targets, layout.labels(both.numbers), mu, hinge)
-    objective.candidates = candidates(both.numbers, left, right)
-    return Searched(both, np.searchsorted(both.numbers, own), objective)
+    objective.candidates = candidates(
+        len(both.X),
+        np.concatenate([own[a], *(own[more.own] for more in others)]),
+        np.concatenate([own[within.columns], *right]),
+    )
+    return Searched(both, own, objective)
 
 
-def candidates(numbers: Numbers, left: Numbers, right: Numbers) -> Candidates:
-    """Pairs of numbers, each once, as pairs of their places."""
-    a, b = np.searchsorted(numbers, (left, right))
-    n = len(numbers)
-    keys = np.unique(n * np.minimum(a, b) + np.maximum(a, b))
-    rows, columns = np.divmod(keys, n)
-    return Candidates(np.searchsorted(rows, np.arange(n + 1)), columns.astype(np.int32))
+def candidates(n: int, a: Indices, b: Indices) -> Candidates:
+    """Pairs of n rows, each once, that of the smaller number first."""
+    once = np.ones(len(a), dtype=bool)
+    pairs = sp.csr_array((once, (np.minimum(a, b), np.maximum(a, b))), shape=(n, n))
+    return Candidates(pairs.indptr.astype(np.int64), pairs.indices.astype(np.int32))
 
 
 def union(one: Searched, other: Searched) -> Searched:
@@ -292,7 +296,7 @@ def union(one: Searched, other: Searched) -> Searched:
             strict=True,
         )
     )
-    objective.candidates = candidates(both.numbers, both.numbers[left], both.numbers[right])
+    objective.candidates = candidates(len(both.X), left, right)
     own = np.searchsorted(both.numbers, one.rows.numbers[one.own])
     return Searched(both, own, objective)
 

@@ -84,7 +84,7 @@ def search_between(
     B: Array,
     reach_b: NDArray[np.float64],
     bounds_b: Indices,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """All pairs of different classes of a row a of A and a row b of B, as `search` finds them.
 
     Parameters
@@ -110,7 +110,7 @@ def search_between(
     points = _searched(Z, limit, cheapest_depth(Z[some], Z[others], most, COSTS), starts, ends)
     who = np.arange(len(A), dtype=np.int32)
     counts, columns = _pairs(points, who, False, len(A), Workers(1, None))
-    return np.repeat(np.arange(len(A)), counts), columns.astype(np.intp) - len(A)
+    return np.repeat(np.arange(len(A), dtype=np.int32), counts), columns - np.int32(len(A))
 
 
 def _searched(
