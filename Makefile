@@ -10,7 +10,7 @@ ifneq ($(SHARED),)
 export SAMEWISE_DATA ?= $(SHARED)
 endif
 
-.PHONY: demo demo-serve demo-pairs film test test-oldest coverage mutants fuzz fuzz-service torture check \
+.PHONY: demo demo-serve demo-pairs film test test-oldest coverage mutants fuzz fuzz-service torture scale check \
   check-browser lint layout types layers docstrings house format bench experiments docs wheel clean
 
 # A search that learns, in two minutes; demo-serve leaves it running.
@@ -101,6 +101,10 @@ bench: $(INSTALLED)
 # Processes are killed, disks filled, files read while they are written; it counts what is lost.
 torture: $(INSTALLED)
 	$(BIN)/python -m torture
+
+# Learners on a cluster of two processes: workers killed at more moments, and more of the letters.
+scale: $(INSTALLED)
+	SAMEWISE_SCALE=1 $(BIN)/python -m pytest tests/scale
 
 # Hostile input, for MINUTES and from SEED; what fails ends it with an error and a small input.
 fuzz: $(INSTALLED)

@@ -46,6 +46,7 @@ def main(chosen: list[str]) -> None:
         psd,
         rbs,
         regression,
+        scale,
         search,
         service,
         service_growth,
@@ -100,6 +101,11 @@ def main(chosen: list[str]) -> None:
             ("Kill −9 and resume", filtering.run_killed),
         ],
         "memory": [("Memory beyond the data, MiB", memory.run)],
+        "scale": [
+            ("On two workers of a Dask cluster", scale.run_overhead),
+            ("Copies of rows between parts, LMNN", scale.run_ghosts),
+            ("What a task costs", scale.run_task),
+        ],
         "startup": [("Seconds to start", startup.run)],
         "peers": [("LMNN and its peers at equal loss", peers.run)],
         "comparison": [

@@ -5,6 +5,7 @@ from samewise import datasets as datasets
 from samewise import exceptions as exceptions
 from samewise import filtering as filtering
 from samewise import plots as plots
+from samewise import scale as scale
 from samewise import scores as scores
 from samewise.adapt import LiveAdapter as LiveAdapter
 from samewise.adapt import evaluate_feedback as evaluate_feedback
@@ -167,6 +168,7 @@ __all__ = [
     "load",
     "margins",
     "plots",
+    "scale",
     "scores",
     "tune_C",
     "write_report",

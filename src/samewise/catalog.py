@@ -281,7 +281,7 @@ WHERE = {
     **{name: f"samewise.{place}" for place, names in _OTHERS.items() for name in names},
     **{
         module: f"samewise.{module}"
-        for module in ("adapt", "datasets", "exceptions", "filtering", "plots", "scores")
+        for module in ("adapt", "datasets", "exceptions", "filtering", "plots", "scale", "scores")
     },
 }
 """The module of every public name; a module is its own."""

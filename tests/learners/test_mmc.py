@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, Pairs
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.learners.batch.mmc import MMC, Stretch, Weights, _sides
+from samewise.learners.batch.mmc import MMC, Stretch, Weights, sides_of
 from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.factored_convex import solve
 from samewise.supervision.purposes import sampled_pairs
@@ -86,13 +86,13 @@ def test_no_other_metric_is_better_than_the_proof_says(few, structure, seed):
 
 
 def test_gradients_by_differences(few, seed):
-    problem = Stretch(*_sides(few))
-    d = problem.U.shape[1]
+    problem = Stretch(sides_of(few))
+    d = problem.B.shape[1]
     L, V = np.random.default_rng(seed).normal(size=(2, d, d))
     ahead, behind = (problem.value_and_gradient(L + t * V).loss for t in (1e-6, -1e-6))
     slope = np.vdot(problem.value_and_gradient(L).gradient, V)
     assert (ahead - behind) / 2e-6 == pytest.approx(slope, rel=1e-5, abs=1e-8)
-    weights = Weights(*_sides(few))
+    weights = Weights(sides_of(few))
     a, v = np.random.default_rng(seed).uniform(0.5, 1, size=(2, d))
     (up, first, _), (down, second, _) = (weights._derivatives(a + t * v) for t in (1e-5, -1e-5))
     _, gradient, hessian = weights._derivatives(a)

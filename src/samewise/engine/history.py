@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -97,6 +98,20 @@ class History:
     def copy(self) -> History:
         """The same history, which does not go on with this one."""
         return replace(self, _points=list(self._points))
+
+    def joined(self, streams: Sequence[History]) -> History:
+        """What streams that went on with this one side by side have counted, in all.
+
+        Their curves have no common order and are left out.
+        """
+        total = self.copy()
+        for name in FIELDS:
+            start = getattr(self, name)
+            setattr(total, name, start + sum(getattr(one, name) - start for one in streams))
+        while total.rounds // total.every > 0:
+            total.every *= 2
+        total._points = []
+        return total
 
     @property
     def curve(self) -> dict[str, NDArray[np.float64]]:

@@ -107,6 +107,7 @@ def impostor_pairs(
     points: SearchedPoints,
     who: NDArray[np.int32],
     after: bool,
+    first: int,
     width: int,
     rows: NDArray[np.uint16],
     columns: NDArray[np.int32],
@@ -124,6 +125,8 @@ def impostor_pairs(
     after : bool
         Whether only b of later classes are wanted. Otherwise all are, but a b < a whose reach is
         not −∞: that pair is found from b.
+    first : int
+        The first b to look at, if not those of later classes.
     width : int
         Columns of a tile.
     rows, columns : arrays of the same size
@@ -141,7 +144,7 @@ def impostor_pairs(
     tile = np.empty(len(who) * width, dtype=np.float32)
     # The columns that are of the class of every row of `who`.
     same_from, same_to = starts[who[-1]], ends[who[0]]
-    for start in range(ends[who[0]] if after else 0, n, width):
+    for start in range(ends[who[0]] if after else first, n, width):
         stop = min(start + width, n)
         if start >= same_from and stop <= same_to:
             continue

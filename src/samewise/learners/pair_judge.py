@@ -119,7 +119,13 @@ class PairJudge(Learner, storable=False):
         # In small portions, because learning from pairs takes less memory than their rows.
         starts = range(0, len(pairs), PORTION)
         closeness = np.concatenate([self._closeness(pairs[at : at + PORTION]) for at in starts])
-        threshold = choose_threshold(closeness, pairs.y, "accuracy", sample_weight=weight)
+        return self._chosen(closeness, pairs.y, weight)
+
+    def _chosen(
+        self, closeness: Array, y: NDArray[Any], weight: NDArray[np.float64] | None = None
+    ) -> float:
+        """The b that decides most of the pairs of these closenesses rightly."""
+        threshold = choose_threshold(closeness, y, "accuracy", sample_weight=weight)
         return -threshold if self.metric_.is_distance else threshold
 
     def _closeness(self, X: Any) -> Array:

@@ -65,11 +65,13 @@ class Batch(FromLabels, storable=False):
         """The log of a run that these fields describe."""
         return RunLog(type(self).__name__, fields, self.verbose, self.callback, **options)
 
-    def _end(self, log: RunLog, reached: str = "", n_iter: int | None = None) -> None:
+    def _end(
+        self, log: RunLog, reached: str = "", n_iter: int | None = None, stacklevel: int = 5
+    ) -> None:
         """Keep what the log has noted, and say if `max_iter` did not suffice; for `fit` to call."""
         self.n_iter_, self.history_ = len(log.rows), log.history
         if not (self.converged_ or log.stopped):
-            self._warn_unfinished(reached, n_iter, stacklevel=5)
+            self._warn_unfinished(reached, n_iter, stacklevel)
 
     def _warn_unfinished(
         self, reached: str = "", n_iter: int | None = None, stacklevel: int = 4

@@ -18,9 +18,11 @@ from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
     SAMPLE,
     Coordinates,
+    PointsOf,
     SoftNeighbors,
     Vector,
     at_scale,
+    in_memory,
     near_at_one,
 )
 from samewise.learners.batch.whitened_basis import POWERS
@@ -141,13 +143,17 @@ class MCML(BatchLearner):
         self : object
             The fitted learner.
         """
+        return self._fitted(X, y, in_memory)
+
+    def _fitted(self, X: Any, y: Any, points_of: PointsOf) -> Self:
+        """Fitted to examples, over which `points_of` knows how to sum."""
         with unchanged_if_refused(self):
             X, labels = self._dense_examples(X, y)
             L = self._given_start()
         with self._log("loss", "gap") as log, workers() as team:
             classes = Classes(labels, len(self.classes_))
             where = Coordinates(X, classes)
-            problem = Collapse(SoftNeighbors(where.rows, classes, team))
+            problem = Collapse(points_of(where, classes, team))
             d = X.shape[1]
             if L is None:
                 L = min(self._starts(problem.points, where, d), key=lambda tried: tried[0])[1]
@@ -163,7 +169,8 @@ class MCML(BatchLearner):
             self._keep(where.components(found.L), X.dtype)
             self.loss_, self.converged_ = found.value.loss, found.converged
             self.gap_ = found.gap * max(self.loss_, 1.0)
-            self._end(log, f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}")
+            reached = f"; the gap is {self.gap_:.1e} for a loss of {self.loss_:.3g}"
+            self._end(log, reached, stacklevel=6)
         return self
 
     @staticmethod

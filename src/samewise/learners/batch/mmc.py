@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -12,7 +13,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
 from samewise._rollback import unchanged_if_refused
-from samewise._typing import Array
+from samewise._typing import Array, Indices
 from samewise.engine.online import few_threads
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved
@@ -179,32 +180,42 @@ class MMC(PairDistance, BatchPairLearner, BatchLearner):
             pairs, judged = self._pairs(X, y, check_random_state(self.random_state))
             if before is not None and before.shape[1] != pairs.X.shape[1]:
                 before = None
-            full = self.structure == "full"
-            problem = Stretch(*_sides(pairs)) if full else Weights(*_sides(pairs))
-        with self._log("objective", "gap") as log, few_threads(pairs.X.shape[1]):
+            sides = sides_of(pairs)
+            problem = PROBLEMS[self.structure](sides)
+        self._learn(problem, sides, before, lambda: self._calibrate(judged))
+        return self
+
+    def _learn(
+        self,
+        problem: Stretch | Weights,
+        sides: Sides,
+        before: Array | None,
+        calibrate: Callable[[], None],
+    ) -> None:
+        """Learn from the sums over both sides, and then choose a threshold."""
+        with self._log("objective", "gap") as log, few_threads(len(sides.near)):
             found = problem.solve(before, self.max_iter, self.tol, log)
             log.say()
-            self._keep(self._shrunk(found.components, pairs), pairs.X.dtype)
-            self._calibrate(judged)
+            self._keep(self._shrunk(found.components, sides.near), sides.dtype)
+            calibrate()
             self.objective_, self.gap_ = found.objective, found.gap
             self.converged_ = bool(found.gap <= self.tol * found.objective)
-            self._end(log, f"; the gap is {found.gap / found.objective:.1e}·objective")
-        return self
+            reached = f"; the gap is {found.gap / found.objective:.1e}·objective"
+            self._end(log, reached, stacklevel=6)
 
     @classmethod
     def _former_parameters(cls, saved: Saved) -> dict[str, Any]:
         former = super()._former_parameters(saved)
         return former if saved.has("shrinkage") else {**former, "shrinkage": 0.0}
 
-    def _shrunk(self, L: Array, pairs: Pairs) -> Array:
+    def _shrunk(self, L: Array, near: Vector) -> Array:
         """L of the result: A with its part of the identity, and again Σ_S vᵀAv = 1."""
         trace, s = float(np.vdot(L, L)), self.shrinkage
         if not s or not trace:
             return L
         A = (1 - s) / trace * (L.T @ L)
         A[np.diag_indices(len(A))] += s / len(A)
-        S, _ = _sides(pairs)
-        return factor(A / np.vdot(A, S.scatter()))[0]
+        return factor(A / np.vdot(A, near))[0]
 
 
 class Found(NamedTuple):
@@ -215,20 +226,110 @@ class Found(NamedTuple):
     gap: float
 
 
-def _sides(pairs: Pairs) -> tuple[Differences, Differences]:
+class FarPairs:
+    """Sums over dissimilar pairs, of ‖Lu‖ and its derivatives; u = Bᵀv.
+
+    Parameters
+    ----------
+    D : Differences
+    B : array of shape (d, r)
+    """
+
+    def __init__(self, D: Differences, B: Vector) -> None:
+        self.U = np.empty((len(D), B.shape[1]))
+        for rows in D.blocks():
+            self.U[rows] = D[rows] @ B
+
+    def lengths(self, L: Matrix64) -> tuple[float, Vector]:
+        """Σ ‖Lu‖, and Σ Lu uᵀ/‖Lu‖."""
+        E = self.U @ L.T
+        lengths = np.maximum(np.sqrt(squared_norms(E)), LEAST)
+        E /= lengths[:, None]
+        return float(lengths.sum()), E.T @ self.U
+
+    def derivatives(self, L: Matrix64) -> tuple[float, Vector]:
+        """Σ ‖Lu‖, and Σ u uᵀ/(2‖Lu‖)."""
+        lengths = np.maximum(np.sqrt(squared_norms(self.U @ L.T)), LEAST)
+        return float(lengths.sum()), (self.U.T / (2 * lengths)) @ self.U
+
+
+class FarSquares:
+    """Sums over dissimilar pairs, of √(Σ_k a_k w_k) and its derivatives; w = (v/units)².
+
+    Parameters
+    ----------
+    D : Differences
+    used : array
+        The features in w.
+    units : array
+        One for each.
+    """
+
+    def __init__(self, D: Differences, used: Indices, units: Vector) -> None:
+        self.W = np.empty((len(D), len(used)))
+        for rows in D.blocks():
+            self.W[rows] = (D[rows][:, used] / units) ** 2
+
+    def roots(self, a: Vector) -> tuple[float]:
+        """Σ √(aᵀw)."""
+        return (float(np.sqrt(self.W @ a).sum()),)
+
+    def derivatives(self, a: Vector) -> tuple[float, Vector]:
+        """Σ √(aᵀw), and Σ w/(2√(aᵀw))."""
+        roots = np.maximum(np.sqrt(self.W @ a), LEAST)
+        return float(roots.sum()), (0.5 / roots) @ self.W
+
+    def curvature(self, a: Vector) -> tuple[Vector]:
+        """Σ w wᵀ/(4 (aᵀw)^(3/2))."""
+        roots = np.maximum(np.sqrt(self.W @ a), LEAST)
+        return ((self.W.T * (0.25 / roots**3)) @ self.W,)
+
+
+class Sides(NamedTuple):
+    """Similar and dissimilar pairs, by sums over them.
+
+    Attributes
+    ----------
+    near, far : arrays of shape (d, d)
+        Their scatters.
+    dtype : the type of the rows
+    far_sums : callable
+        `FarPairs` or `FarSquares` and its arguments without D → the sums over dissimilar pairs.
+    """
+
+    near: Vector
+    far: Vector
+    dtype: np.dtype[Any]
+    far_sums: Callable[..., Any]
+
+
+def sides_of(pairs: Pairs) -> Sides:
+    """The sides of pairs that are at hand."""
+    S, D = split_sides(pairs)
+    for name, side in (("similar", S), ("dissimilar", D)):
+        check_side(name, len(side))
+    return Sides(
+        S.scatter(), D.scatter(), pairs.X.dtype, lambda kind, *arguments: kind(D, *arguments)
+    )
+
+
+def split_sides(pairs: Pairs) -> tuple[Differences, Differences]:
     """Differences of similar and of dissimilar pairs, times their weights (√ for similar ones)."""
     V = Differences.of(pairs, "MMC")
     weight = np.ones(len(pairs)) if pairs.sample_weight is None else pairs.sample_weight
     used = V.differ() & (weight > 0)
     similar, others = (np.flatnonzero(used & (pairs.y == sign)) for sign in (1, -1))
-    for name, some in (("similar", similar), ("dissimilar", others)):
-        if not len(some):
-            raise InvalidInputError(
-                f"MMC needs similar and dissimilar pairs of rows that differ. Got no {name} pair; "
-                "give some, or use ITML, which learns from either kind."
-            )
     # √(vᵀAv) is linear in the length of v.
     return V.only(similar, np.sqrt(weight[similar])), V.only(others, weight[others])
+
+
+def check_side(name: str, n: int) -> None:
+    """Refuse a side without pairs."""
+    if not n:
+        raise InvalidInputError(
+            f"MMC needs similar and dissimilar pairs of rows that differ. Got no {name} pair; "
+            "give some, or use ITML, which learns from either kind."
+        )
 
 
 def _sizes(near: Vector, far: Vector, dtype: np.dtype[Any]) -> Vector:
@@ -240,9 +341,9 @@ def _sizes(near: Vector, far: Vector, dtype: np.dtype[Any]) -> Vector:
 class Stretch:
     """−log Σ_D ‖Lu‖ + ½ log tr LᵀL, in coordinates u = Bᵀv with Σ_S u uᵀ = I."""
 
-    def __init__(self, S: Differences, D: Differences) -> None:
-        near, far = S.scatter(), D.scatter()
-        sizes = _sizes(near, far, D.X.dtype)
+    def __init__(self, sides: Sides) -> None:
+        near, far = sides.near, sides.far
+        sizes = _sizes(near, far, sides.dtype)
         unit = np.where(sizes > 0, sizes, 1.0)
         near, far = near / unit / unit[:, None], far / unit / unit[:, None]
         values, axes = np.linalg.eigh(near + far)
@@ -251,9 +352,7 @@ class Stretch:
         values, axes = np.linalg.eigh(inner)
         self.B = basis @ (axes / np.sqrt(values)) / unit[:, None]
         self.back = basis @ (axes * np.sqrt(values)) * unit[:, None]
-        self.U = np.empty((len(D), self.B.shape[1]))
-        for rows in D.blocks():
-            self.U[rows] = D[rows] @ self.B
+        self.far: FarPairs = sides.far_sums(FarPairs, self.B)
 
     def solve(self, before: Array | None, max_iter: int, tol: float, log: RunLog) -> Found:
         """The best A, found over L."""
@@ -280,12 +379,10 @@ class Stretch:
 
     def value_and_gradient(self, L: Matrix64) -> LossAndGradient:
         """The loss and its gradient."""
-        E = self.U @ L.T
-        lengths = np.maximum(np.sqrt(squared_norms(E)), LEAST)
-        total, trace = float(lengths.sum()), float(np.vdot(L, L))
-        E /= lengths[:, None]
+        total, by_L = self.far.lengths(L)
+        trace = float(np.vdot(L, L))
         loss = -np.log(total) + 0.5 * np.log(trace)
-        return LossAndGradient(loss, L / trace - (E.T @ self.U) / total)
+        return LossAndGradient(loss, L / trace - by_L / total)
 
     def proof(self, L: Matrix64) -> tuple[float, Vector]:
         """Part of the objective that is missing at most, and directions in which A should grow.
@@ -293,11 +390,9 @@ class Stretch:
         With g concave, tr A = tr A′ = 1 and G = ∂g/∂A, g(A′) ≤ g(A) + ⟨G, A′ − A⟩
         ≤ g(A)/2 + λ_max(G), because ⟨G, A⟩ = g(A)/2.
         """
-        E = self.U @ (L / np.linalg.norm(L)).T
-        lengths = np.maximum(np.sqrt(squared_norms(E)), LEAST)
-        G = (self.U.T / (2 * lengths)) @ self.U
+        total, G = self.far.derivatives(L / np.linalg.norm(L))
         values, vectors = np.linalg.eigh(G)
-        values = values / lengths.sum() - 0.5
+        values = values / total - 0.5
         R = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
         return max(0.0, float(values[-1])), R
 
@@ -305,15 +400,13 @@ class Stretch:
 class Weights:
     """Σ_S vᵀAv − log Σ_D √(vᵀAv) over diagonal A (the paper's equation 6)."""
 
-    def __init__(self, S: Differences, D: Differences) -> None:
-        near, far = S.scatter(), D.scatter()
-        sizes = _sizes(near, far, D.X.dtype)
+    def __init__(self, sides: Sides) -> None:
+        near, far = sides.near, sides.far
+        sizes = _sizes(near, far, sides.dtype)
         self.used = np.flatnonzero(sizes)
         self.units = sizes[self.used]
-        self.n_features = D.n_features
-        self.W = np.empty((len(D), len(self.used)))
-        for rows in D.blocks():
-            self.W[rows] = (D[rows][:, self.used] / self.units) ** 2
+        self.n_features = len(near)
+        self.far: FarSquares = sides.far_sums(FarSquares, self.used, self.units)
         scatter = np.diag(np.diagonal(near)[self.used] / self.units**2)
         self.s = regularized(scatter, "the scatter of similar pairs", "MMC").diagonal()
 
@@ -338,13 +431,13 @@ class Weights:
         return found
 
     def _cost(self, a: Vector) -> float:
-        return float(self.s @ a - np.log(np.sqrt(self.W @ a).sum()))
+        (total,) = self.far.roots(a)
+        return float(self.s @ a - np.log(total))
 
     def _derivatives(self, a: Vector) -> tuple[float, Vector, Vector]:
-        roots = np.maximum(np.sqrt(self.W @ a), LEAST)
-        g = roots.sum()
-        first = (0.5 / roots) @ self.W / g
-        second = (self.W.T * (0.25 / roots**3)) @ self.W / g
+        g, first = self.far.derivatives(a)
+        (second,) = self.far.curvature(a)
+        first, second = first / g, second / g
         return float(self.s @ a - np.log(g)), self.s - first, second + np.outer(first, first)
 
     def _step(self, a: Vector, h: float, gradient: Vector, hessian: Vector) -> Vector | None:
@@ -367,10 +460,13 @@ class Weights:
     def _found(self, a: Vector) -> Found:
         """Of Σ_S = 1, max_k (∂g/∂a)_k / s_k is what λ_max is for full matrices."""
         a = a / (self.s @ a)
-        roots = np.maximum(np.sqrt(self.W @ a), LEAST)
-        objective = float(roots.sum())
-        most = float((((0.5 / roots) @ self.W) / self.s).max())
+        objective, first = self.far.derivatives(a)
+        most = float((first / self.s).max())
         weights = np.zeros(self.n_features)
         weights[self.used] = a / self.units**2
         components = np.diag(np.sqrt(weights))[weights > 0]
         return Found(components, objective, max(0.0, most - objective / 2))
+
+
+PROBLEMS: dict[str, type[Stretch] | type[Weights]] = {"full": Stretch, "diagonal": Weights}
+"""What is solved, by the structure of A."""

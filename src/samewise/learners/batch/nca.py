@@ -27,13 +27,19 @@ from samewise.learners.batch.nca_starts import (
 )
 from samewise.learners.batch.neighbor_errors import NeighborErrors
 from samewise.learners.batch.points_by_class import Classes
-from samewise.learners.batch.soft_neighbors import SoftNeighbors, Vector, at_scale
+from samewise.learners.batch.soft_neighbors import (
+    PointsOf,
+    SoftNeighbors,
+    Vector,
+    at_scale,
+    in_memory,
+)
 from samewise.learners.constraints import check_at_most
 from samewise.solvers.evaluation import LossAndGradient, Matrix64
 from samewise.solvers.held_out import HeldOut
 from samewise.solvers.lbfgs import LBFGS
 from samewise.solvers.run_log import RunLog
-from samewise.solvers.workers import Workers, workers
+from samewise.solvers.workers import workers
 
 PENALTY = 0.01
 """λ‖L‖² at the start, relative to the loss; in the coordinates of the run."""
@@ -193,6 +199,10 @@ class NCA(BatchLearner):
         self : object
             The fitted learner.
         """
+        return self._fitted(X, y, in_memory)
+
+    def _fitted(self, X: Any, y: Any, points_of: PointsOf) -> Self:
+        """Fitted to examples, over which `points_of` knows how to sum."""
         with self._log("loss", "validation_error") as log, workers() as team:
             with unchanged_if_refused(self):
                 X, labels = self._dense_examples(X, y)
@@ -202,7 +212,9 @@ class NCA(BatchLearner):
                 random = check_random_state(self.random_state)
                 X, labels, held = held_out(X, labels, self.validation_fraction, random)
                 runs: list[NCARun] = []
-                for points, where, L, penalty in self._starts(X, labels, given, team):
+                for points, where, L, penalty in self._starts(
+                    X, labels, given, lambda where, classes: points_of(where, classes, team)
+                ):
                     log.begin()
                     if held is not None:
                         log.held_out = HeldOut(NeighborErrors(X, labels, *held, NEIGHBORS, team))
@@ -214,11 +226,15 @@ class NCA(BatchLearner):
                 self.loss_, self.converged_ = best.loss, best.converged
                 self.history_, self.n_iter_ = best.history, len(best.history["loss"])
             if not best.ended:
-                self._warn_unfinished()
+                self._warn_unfinished(stacklevel=5)
         return self
 
     def _starts(
-        self, X: Array, labels: Indices, given: Matrix64 | None, team: Workers
+        self,
+        X: Array,
+        labels: Indices,
+        given: Matrix64 | None,
+        points_of: Callable[[Basis, Classes], SoftNeighbors],
     ) -> Iterator[Start]:
         """Where to start, the most promising first."""
         r = self.n_components or self.n_features_in_
@@ -228,12 +244,12 @@ class NCA(BatchLearner):
                 FeatureScales(X, classes) if given is not None else GivenScales(X, classes)
             )
             L = where.principal(r) if given is None else where.coordinates(given)
-            yield Start(SoftNeighbors(where.rows, classes, team), where, L, 0.0)
+            yield Start(points_of(where, classes), where, L, 0.0)
             return
         bases = compared_bases(X, labels, r, expected_errors)
         for make in bases[: self.n_init]:
             where = make(X, classes)
-            points = SoftNeighbors(where.rows, classes, team)
+            points = points_of(where, classes)
             L = at_scale(points, where.principal(r), spread(classes))
             yield Start(points, where, L, PENALTY)
 

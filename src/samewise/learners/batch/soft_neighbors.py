@@ -104,14 +104,23 @@ class SoftNeighbors:
         Centered, in the order of `classes`; its type is that of the work.
     classes : Classes
     workers : Workers
+    span : pair of ints, default=None
+        The first row whose terms are summed, and the first that is not; by default all are.
     """
 
-    def __init__(self, X: Array, classes: Classes, workers: Workers) -> None:
+    def __init__(
+        self,
+        X: Array,
+        classes: Classes,
+        workers: Workers,
+        span: tuple[int, int] | None = None,
+    ) -> None:
         self.X, self.classes, self.workers = X, classes, workers
+        self.span = span or (0, len(X))
         self.partners = (classes.ends - classes.starts - 1).astype(np.float64)
 
     def sum(self, L: Matrix64, rule: Rule) -> tuple[float, Matrix64]:
-        """The sum over all rows, and ∂/∂L."""
+        """The sum over the rows of the span, and ∂/∂L."""
         if 2 * len(L) >= self.X.shape[1]:
             loss, by_M = self.scatter(L, rule)
             return loss, 2 * L @ by_M
@@ -122,7 +131,7 @@ class SoftNeighbors:
         return loss, -2 * (moved.T @ self.X).astype(np.float64)
 
     def scatter(self, L: Matrix64, rule: Rule) -> tuple[float, Matrix64]:
-        """The sum over all rows, and ∂/∂M, M = LᵀL."""
+        """The sum over the rows of the span, and ∂/∂M, M = LᵀL."""
         X = self.X
         loss, rows, WX, back = self._products(X @ L.T.astype(X.dtype), X, _ones(X), rule)
         C = rows + back[:, 0]
@@ -143,7 +152,7 @@ class SoftNeighbors:
         # Rows of −D up to what is the same in a row: 2 z_i·z_j − ‖z_j‖².
         left = np.column_stack([2 * Z, -_ones(Z)])
         right = np.column_stack([Z, norms]).T
-        sums, WR = np.empty(len(Z), Z.dtype), np.empty_like(R)
+        sums, WR = np.zeros(len(Z), Z.dtype), np.zeros_like(R)
         n_rows = max(LEAST_ROWS, BLOCK_BYTES // (Z.itemsize * len(Z)))
         starts, ends = self.classes.starts, self.classes.ends
 
@@ -169,12 +178,30 @@ class SoftNeighbors:
                 WtB += E.T @ B[rows]
             return loss, WtB
 
-        losses, parts = zip(*self.workers.map(part, self._spans(len(Z))), strict=True)
+        losses, parts = zip(*self.workers.map(part, self._spans()), strict=True)
         return sum(losses), sums, WR, np.add.reduce(parts)
 
-    def _spans(self, n: int) -> list[tuple[int, int]]:
+    def _spans(self) -> list[tuple[int, int]]:
         """Rows for each worker, or for one alone where sharing would take longer."""
-        return self.workers.cut(n) if n >= SHARED else [(0, n)]
+        first, end = self.span
+        if end - first < SHARED:
+            return [self.span]
+        return [(first + a, first + b) for a, b in self.workers.cut(end - first)]
+
+
+class Sorted(Protocol):
+    """Coordinates of points that are sorted by class."""
+
+    rows: Array
+
+
+PointsOf = Callable[[Sorted, Classes, Workers], SoftNeighbors]
+"""How a learner makes the sums over its points."""
+
+
+def in_memory(where: Sorted, classes: Classes, team: Workers) -> SoftNeighbors:
+    """The sums over points that are at hand."""
+    return SoftNeighbors(where.rows, classes, team)
 
 
 class Points(Protocol):

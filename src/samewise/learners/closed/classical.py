@@ -243,25 +243,29 @@ class PCA(LinearMap):
         with unchanged_if_refused(self):
             X = self._points(X)
             n, d = X.shape
-            most = min(n - 1, d)
-            if self.n_components is not None and self.n_components > most:
-                raise InvalidInputError(
-                    f"n_components must be at most {most}, the smaller of the number of examples "
-                    f"less one and of the number of features. Got {self.n_components} instead."
-                )
+            n_components = self._n_directions(n, d)
             solver = "covariance_eigh" if n >= d else "full"
             Z = centered(X)
-            if not Z.any():
-                raise InvalidInputError(
-                    "PCA needs points that differ. Got points that are all the same."
-                )
-            pca = decomposition.PCA(self.n_components or most, svd_solver=solver).fit(Z)
-            L, variances = pca.components_, pca.explained_variance_
-            if self.whiten:
-                L, variances = _whitened(L, variances)
-            self._keep(L, X.dtype)
-            self.explained_variance_ = variances
+            check_differ(Z)
+            pca = decomposition.PCA(n_components, svd_solver=solver).fit(Z)
+            self._keep_directions(pca.components_, pca.explained_variance_, X.dtype)
         return self
+
+    def _n_directions(self, n: int, d: int) -> int:
+        """How many directions to keep."""
+        most = min(n - 1, d)
+        if self.n_components is not None and self.n_components > most:
+            raise InvalidInputError(
+                f"n_components must be at most {most}, the smaller of the number of examples "
+                f"less one and of the number of features. Got {self.n_components} instead."
+            )
+        return self.n_components or most
+
+    def _keep_directions(self, L: Array, variances: Array, dtype: np.dtype[Any]) -> None:
+        if self.whiten:
+            L, variances = whitened_directions(L, variances)
+        self._keep(L, dtype)
+        self.explained_variance_ = variances
 
 
 @dataclass(eq=False, repr=False)
@@ -328,31 +332,17 @@ class LDA(LinearMap):
         """
         with unchanged_if_refused(self):
             X, labels = self._dense_examples(X, y)
-            most = min(len(self.classes_) - 1, X.shape[1])
-            if self.n_components is not None and self.n_components > most:
-                raise InvalidInputError(
-                    f"n_components must be at most {most}, the smaller of the number of classes "
-                    f"less one and of the number of features. Got {self.n_components} instead."
-                )
+            most = self._n_discriminants(X.shape[1])
             within = differences_within(X, labels)
-            if not within.any():
-                raise InvalidInputError(
-                    "LDA needs classes whose examples differ: the covariance within classes is "
-                    "zero. Give more examples of each class, or use PCA."
-                )
             Z = centered(X)
             sizes = np.bincount(labels)
             means = group_sums(Z, labels, len(sizes)) / sizes[:, None]
-            if not without_rounding(means, X).any():
-                raise InvalidInputError(
-                    "LDA needs classes with different means. Got classes whose means are all the "
-                    "same."
-                )
+            check_separable(within, without_rounding(means, X))
             # Only "eigen" shrinks, and only "svd" bears a singular covariance.
             solver = {"solver": "eigen", "shrinkage": self.shrinkage}
             used = np.arange(X.shape[1])
             if self.shrinkage == 0:
-                _warn_if_singular(within)
+                warn_if_singular(within.T @ within)
                 solver = {"solver": "svd"}
                 used = np.flatnonzero(within.any(axis=0))
             lda = discriminant_analysis.LinearDiscriminantAnalysis(**solver)
@@ -362,18 +352,51 @@ class LDA(LinearMap):
                     warnings.filterwarnings("ignore", "Only one sample available")
                     lda.fit(Z[:, used], labels)
             except np.linalg.LinAlgError as error:
-                raise InvalidInputError(
-                    "The covariance within classes is singular, also with shrinkage="
-                    f"{self.shrinkage!r}. Set shrinkage to a larger value, remove features that "
-                    "are constant or follow from others, or reduce the dimension before (PCA)."
-                ) from error
-            L = np.zeros((min(self.n_components or most, lda.scalings_.shape[1]), X.shape[1]))
+                raise self._too_singular() from error
+            L = np.zeros((min(most, lda.scalings_.shape[1]), X.shape[1]))
             L[:, used] = lda.scalings_[:, : len(L)].T
             self._keep(L, X.dtype)
         return self
 
+    def _n_discriminants(self, d: int) -> int:
+        """How many directions to keep at most."""
+        most = min(len(self.classes_) - 1, d)
+        if self.n_components is not None and self.n_components > most:
+            raise InvalidInputError(
+                f"n_components must be at most {most}, the smaller of the number of classes "
+                f"less one and of the number of features. Got {self.n_components} instead."
+            )
+        return self.n_components or most
 
-def _whitened(L: Array, variances: Array) -> tuple[Array, Array]:
+    def _too_singular(self) -> InvalidInputError:
+        return InvalidInputError(
+            "The covariance within classes is singular, also with shrinkage="
+            f"{self.shrinkage!r}. Set shrinkage to a larger value, remove features that "
+            "are constant or follow from others, or reduce the dimension before (PCA)."
+        )
+
+
+def check_differ(spread: Array) -> None:
+    """Refuse points without spread."""
+    if not spread.any():
+        raise InvalidInputError("PCA needs points that differ. Got points that are all the same.")
+
+
+def check_separable(within: Array, means: Array) -> None:
+    """Refuse classes whose examples or whose means, less that of all, are all the same."""
+    if not within.any():
+        raise InvalidInputError(
+            "LDA needs classes whose examples differ: the covariance within classes is "
+            "zero. Give more examples of each class, or use PCA."
+        )
+    if not means.any():
+        raise InvalidInputError(
+            "LDA needs classes with different means. Got classes whose means are all the same."
+        )
+
+
+def whitened_directions(L: Array, variances: Array) -> tuple[Array, Array]:
+    """Directions with unit variance in each, and their variances; those without are left out."""
     rounding = 10 * max(L.shape) * float(np.finfo(L.dtype).eps)
     kept = variances > rounding * variances[0]
     if not kept.all():
@@ -383,16 +406,16 @@ def _whitened(L: Array, variances: Array) -> tuple[Array, Array]:
             f"{np.count_nonzero(kept)}, or remove features that are constant or follow from "
             "others.",
             SamewiseWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return L[kept] / np.sqrt(variances[kept])[:, None], variances[kept]
 
 
-def _warn_if_singular(within: Array) -> None:
-    varies = within.any(axis=0)
-    scaled = within[:, varies] / np.linalg.norm(within[:, varies], axis=0)
-    d = within.shape[1]
-    rank = np.linalg.matrix_rank(scaled.T @ scaled, tol=1e-8, hermitian=True)
+def warn_if_singular(S: Array) -> None:
+    """Say that the scatter S within classes is singular."""
+    sizes, d = np.sqrt(np.diagonal(S)), len(S)
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    rank = np.linalg.matrix_rank(S / sizes / sizes[:, None], tol=1e-8, hermitian=True)
     if rank < d:
         warnings.warn(
             f"The covariance within classes is singular: its rank is {rank} of {d}. Directions in "

@@ -331,12 +331,18 @@ def relevant_components(
     X: Array, chunklets: Indices, shrinkage: float, dtype: np.dtype[Any], owner: str
 ) -> Array:
     """L, its rows in the order of the variance of all points along them."""
-    C, Cw = covariances(X, chunklets)
+    return relevant_directions(*covariances(X, chunklets), shrinkage, dtype, owner)
+
+
+def relevant_directions(
+    C: Array, Cw: Array | None, shrinkage: float, dtype: np.dtype[Any], owner: str
+) -> Array:
+    """L from the covariance of all points and that within chunklets, None if there are none."""
     if Cw is None:
         raise InvalidInputError(
             f"{owner} needs a chunklet of at least two points, to see how they differ. Got none; "
             "give similar pairs, or chunklets with two points or more."
         )
-    W = whitening(Cw, C, shrinkage, dtype, "covariance within chunklets", stacklevel=4)
+    W = whitening(Cw, C, shrinkage, dtype, "covariance within chunklets", stacklevel=5)
     _, U = np.linalg.eigh(W @ C @ W.T)
     return U[:, ::-1].T @ W

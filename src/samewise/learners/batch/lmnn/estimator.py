@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +19,8 @@ from samewise.learners.batch.batch_learner import BatchLearner, held_out
 from samewise.learners.batch.lmnn import target_checks as checks
 from samewise.learners.batch.lmnn.anchors import Anchors
 from samewise.learners.batch.lmnn.minimize import LMNNSolution, logged, solve, solve_convex
-from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED
-from samewise.learners.batch.lmnn.problem import LMNNProblem
+from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, Hinge
+from samewise.learners.batch.lmnn.problem import LMNNBasis, LMNNProblem
 from samewise.learners.batch.lmnn.weighted_targets import (
     given_costs,
     positive_weights,
@@ -259,32 +259,31 @@ class LMNN(BatchLearner):
             if held is not None:
                 log.held_out = HeldOut(NeighborErrors(X, labels, *held, self.n_neighbors, team))
             search = _TargetSearch(X, classes, self.n_neighbors, given, weight, team)
-            self._learn(X, search, start, log, random)
-        if not (self.converged_ or log.stopped):
-            reached = ""
-            if self.solver == "M":
-                reached = f"; the gap is {self.gap_ / self.anchor_loss_:.1e}·loss"
-            self._warn_unfinished(reached)
+            sample = Anchors(classes, given, self.max_anchors, random, weight)
+            settings = self.push_weight, self._hinge, self._dtype(X.size)
+            self._learn(_Problems(search, sample, *settings, random), start, log, X.dtype)
         return self
+
+    @property
+    def _hinge(self) -> Hinge:
+        return SQUARED if self.hinge == "squared" else LINEAR
+
+    def _dtype(self, n_values: int) -> type:
+        """The type of the work on so many values."""
+        return np.float64 if n_values <= SMALL or self.solver == "M" else np.float32
 
     def _learn(
         self,
-        X: Array,
-        search: _TargetSearch,
+        problems: Problems,
         components: Matrix64 | None,
         log: RunLog,
-        random: np.random.RandomState,
+        dtype: np.dtype[Any],
     ) -> None:
-        dtype = np.float64 if X.size <= SMALL or self.solver == "M" else np.float32
-        hinge = SQUARED if self.hinge == "squared" else LINEAR
-        classes, team = search.classes, search.team
-        sample = Anchors(classes, search.given, self.max_anchors, random, search.weight)
         for stage in range(1, self.n_target_searches + 1):
             # Later stages look for targets under the distance of the stage before.
             under = components if stage > 1 else None
-            targets, costs = search(under, sample.chosen)
-            problem = LMNNProblem(X, classes, targets, self.push_weight, hinge, dtype, team, costs)
-            found = self._solve(problem, components, stage, sample.factor, log)
+            problem = problems(under)
+            found = self._solve(problem, components, stage, problems.factor, log)
             components = problem.components(found.L)
             if log.stopped:
                 break
@@ -297,23 +296,21 @@ class LMNN(BatchLearner):
                 problem.objective.search(found.L)
                 found.value = problem.objective.value_and_gradient(found.L)
         log.say()
-        loss = found.value.loss, 0.0
-        others = sample.others(random)
-        if others is not None:
-            loss = sample.estimate(loss[0], problem.losses(found.L, *search(under, others)))
         missing = max(0, (self.n_components or 0) - len(components))
-        self._keep(np.pad(components, ((0, missing), (0, 0))), X.dtype)
-        self.loss_, self.loss_std_ = loss
-        self.anchor_loss_ = sample.factor * found.value.loss
+        self._keep(np.pad(components, ((0, missing), (0, 0))), dtype)
+        self.loss_, self.loss_std_ = problems.estimate(problem, found, under)
+        self.anchor_loss_ = problems.factor * found.value.loss
         self.__dict__.pop("gap_", None)
+        reached = ""
         if self.solver == "M":
-            self.gap_ = sample.factor * (found.value.loss - found.bound)
+            self.gap_ = problems.factor * (found.value.loss - found.bound)
+            reached = f"; the gap is {self.gap_ / self.anchor_loss_:.1e}·loss"
         self.n_active_, self.converged_ = found.value.active, found.converged
-        self.n_iter_, self.history_ = len(log.rows), log.history
+        self._end(log, reached, stacklevel=6)
 
     def _solve(
         self,
-        problem: LMNNProblem,
+        problem: LMNNBasis,
         components: Matrix64 | None,
         stage: int,
         factor: float,
@@ -330,6 +327,58 @@ class LMNN(BatchLearner):
         look = logged(log, stage, problem.objective, problem.components, factor)
         method = solve if self.solver == "L" else solve_convex
         return method(problem.objective, L, max_iter=self.max_iter, tol=self.tol, look=look)
+
+
+class Problems(Protocol):
+    """How the problem of a stage is made.
+
+    Attributes
+    ----------
+    factor : float
+        What the loss of the problem is to be multiplied by.
+    """
+
+    factor: float
+
+    def __call__(self, under: Matrix64 | None, /) -> LMNNBasis:
+        """The problem with the nearest targets under a map."""
+
+    def estimate(
+        self, problem: Any, found: LMNNSolution, under: Matrix64 | None, /
+    ) -> tuple[float, float]:
+        """The loss over all triplets, and its standard error."""
+
+
+class _Problems:
+    """The problems of points that are at hand."""
+
+    def __init__(
+        self,
+        search: _TargetSearch,
+        sample: Anchors,
+        mu: float,
+        hinge: Hinge,
+        dtype: type,
+        random: np.random.RandomState,
+    ) -> None:
+        self._search, self._sample, self._random = search, sample, random
+        self._settings = mu, hinge, dtype
+        self.factor = sample.factor
+
+    def __call__(self, under: Matrix64 | None) -> LMNNProblem:
+        search = self._search
+        targets, costs = search(under, self._sample.chosen)
+        return LMNNProblem(search.X, search.classes, targets, *self._settings, search.team, costs)
+
+    def estimate(
+        self, problem: LMNNProblem, found: LMNNSolution, under: Matrix64 | None
+    ) -> tuple[float, float]:
+        """The loss over all triplets, and its standard error."""
+        others = self._sample.others(self._random)
+        if others is None:
+            return found.value.loss, 0.0
+        terms = problem.losses(found.L, *self._search(under, others))
+        return self._sample.estimate(found.value.loss, terms)
 
 
 @dataclass(frozen=True)

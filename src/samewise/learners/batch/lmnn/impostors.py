@@ -8,12 +8,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from samewise._typing import Array
+from samewise._typing import Array, Indices
 from samewise.kernels import lmnn_loops as kernel
 from samewise.kernels.nearest_rows import ROWS, WIDTH, rounding
 from samewise.kernels.pairwise import squared_distances
 from samewise.learners.batch.points_by_class import Classes
 from samewise.solvers.workers import Workers
+
+COSTS = (0.9, 0.0065, 130.0)
+"""Nanoseconds, see `cheapest_depth`."""
 
 DEPTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
 
@@ -68,18 +71,77 @@ def search(Z: Array, reach: NDArray[np.float64], classes: Classes, workers: Work
     after = 2 * len(anchors) >= len(Z)
     if after:
         anchors = np.arange(len(Z), dtype=np.int32)
-    E = _shortened(Z, _depth(Z, limit, anchors, classes))
+    points = _searched(Z, limit, _depth(Z, limit, anchors, classes), classes.starts, classes.ends)
+    counts, columns = _pairs(points, anchors, after, 0, workers)
+    indptr = np.zeros(len(Z) + 1, dtype=np.int64)
+    indptr[anchors + 1] = counts
+    return Candidates(np.cumsum(indptr), columns)
+
+
+def search_between(
+    A: Array,
+    reach_a: NDArray[np.float64],
+    bounds_a: Indices,
+    B: Array,
+    reach_b: NDArray[np.float64],
+    bounds_b: Indices,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """All pairs of different classes of a row a of A and a row b of B, as `search` finds them.
+
+    Parameters
+    ----------
+    A, B : arrays of shape (n_a, r) and (n_b, r)
+        Each sorted by class, with columns of decreasing variance.
+    reach_a, reach_b : arrays
+        That of each row.
+    bounds_a, bounds_b : arrays of shape (n_classes + 1,)
+        Class c has the rows bounds[c] … bounds[c + 1].
+    """
+    Z = np.concatenate([A, B]).astype(np.float32)
+    limit = np.concatenate([reach_a, reach_b]).astype(np.float32)
+    # Where the class of each row of A starts and ends among the rows of B.
+    starts, ends = np.zeros((2, len(Z)), dtype=np.intp)
+    sizes = np.diff(bounds_a)
+    starts[: len(A)] = len(A) + np.repeat(bounds_b[:-1], sizes)
+    ends[: len(A)] = len(A) + np.repeat(bounds_b[1:], sizes)
+    some = np.arange(0, len(A), len(A) // 256 + 1)
+    others = np.arange(len(A), len(Z), len(B) // 1024 + 1)
+    most = np.maximum(limit[some, None], limit[others])
+    most[(starts[some, None] <= others) & (others < ends[some, None])] = -np.inf
+    points = _searched(Z, limit, cheapest_depth(Z[some], Z[others], most, COSTS), starts, ends)
+    who = np.arange(len(A), dtype=np.int32)
+    counts, columns = _pairs(points, who, False, len(A), Workers(1, None))
+    return np.repeat(np.arange(len(A), dtype=np.int32), counts), columns - np.int32(len(A))
+
+
+def _searched(
+    Z: NDArray[np.float32],
+    limit: NDArray[np.float32],
+    depth: int,
+    starts: Indices,
+    ends: Indices,
+) -> kernel.SearchedPoints:
+    E = _shortened(Z, depth)
     half = lowered_half_squares(E)
-    lowered = half - limit / np.float32(2)
-    points = kernel.SearchedPoints(E, half, lowered, Z, limit, classes.starts, classes.ends)
+    return kernel.SearchedPoints(E, half, half - limit / np.float32(2), Z, limit, starts, ends)
+
+
+def _pairs(
+    points: kernel.SearchedPoints,
+    anchors: NDArray[np.int32],
+    after: bool,
+    first: int,
+    workers: Workers,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """How many pairs each anchor has, and the others of these pairs."""
     room = [64 * ROWS]
 
-    def find(first: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        who = anchors[first : first + ROWS]
+    def find(start: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        who = anchors[start : start + ROWS]
         found = room[0]
         while True:
             rows, columns = np.empty(found, dtype=np.uint16), np.empty(found, dtype=np.int32)
-            found = kernel.impostor_pairs(points, who, after, WIDTH, rows, columns)
+            found = kernel.impostor_pairs(points, who, after, first, WIDTH, rows, columns)
             if found <= len(rows):
                 break
             room[0] = found + found // 4
@@ -88,9 +150,8 @@ def search(Z: Array, reach: NDArray[np.float64], classes: Classes, workers: Work
         return np.bincount(rows[:found], minlength=len(who)), columns[order]
 
     parts = workers.map(find, range(0, len(anchors), ROWS))
-    indptr = np.zeros(len(Z) + 1, dtype=np.int64)
-    indptr[anchors + 1] = np.concatenate([counts for counts, _ in parts])
-    return Candidates(np.cumsum(indptr), np.concatenate([columns for _, columns in parts]))
+    counts, columns = zip(*parts, strict=True)
+    return np.concatenate(counts), np.concatenate(columns)
 
 
 def lowered_half_squares(E: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -117,7 +178,7 @@ def _depth(
     some, others = anchors[:: len(anchors) // 256 + 1], np.arange(0, n, n // 1024 + 1)
     limit = np.maximum(reach[some, None], reach[others])
     limit[classes.ends[some][:, None] == classes.ends[others]] = -np.inf
-    return cheapest_depth(Z[some], Z[others], limit, (0.9, 0.0065, 130.0))
+    return cheapest_depth(Z[some], Z[others], limit, COSTS)
 
 
 def cheapest_depth(

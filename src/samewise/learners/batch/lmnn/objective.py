@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from samewise._typing import Array
+from samewise._typing import Array, Indices
 from samewise.kernels import lmnn_loops as kernel
 from samewise.kernels.nearest_rows import BLOCK_BYTES
 from samewise.kernels.pairwise import row_slices, squared_distances
 from samewise.learners.batch.lmnn.impostors import Candidates, search
+from samewise.learners.batch.lmnn.start import OTHERS, StartSample, start_rows
 from samewise.learners.batch.points_by_class import Classes
 from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.workers import Workers
@@ -26,6 +27,14 @@ SAMPLE = 64
 
 BLOCK = 2**15
 """Points they are compared with at once."""
+
+
+def looked_at(look: int, n_anchors: int) -> slice:
+    """The anchors of a look; others every time, so that what is missing in a few places comes to
+    light.
+    """
+    step = n_anchors // SAMPLE + 1
+    return slice(look * 31 % step, None, step)
 
 
 class Hinge(NamedTuple):
@@ -74,6 +83,34 @@ class HingeEvaluation(LossAndGradient):
     pushed: float
     slope: float
     active: int
+
+
+class Watched(NamedTuple):
+    """Some anchors, of which all triplets are looked at.
+
+    Attributes
+    ----------
+    Z : array of shape (n, r)
+        Mapped.
+    reach : array of shape (n, k)
+    furthest : array of shape (n,)
+        The largest reach.
+    kind : array of shape (n,)
+        The same for anchors of the same class.
+    """
+
+    Z: Array
+    reach: Array
+    furthest: NDArray[np.float64]
+    kind: Indices
+
+    def hinges(self, Z: Array, kind: Indices) -> tuple[Indices, Indices, Array]:
+        """The pairs of an anchor and one of other rows in its reach, and h for each target."""
+        D = squared_distances(self.Z, Z)
+        rows, columns = np.divmod(np.flatnonzero(D < self.furthest[:, None]), D.shape[1])
+        other = self.kind[rows] != kind[columns]
+        rows, columns = rows[other], columns[other]
+        return rows, columns, self.reach[rows] - D[rows, columns, None]
 
 
 class LMNNObjective:
@@ -133,9 +170,8 @@ class LMNNObjective:
         # Turned so that the columns of Z go by decreasing variance: the search looks at the
         # first ones first, and distances stay as they are.
         turn = np.linalg.eigh(L @ self.covariance @ L.T)[1][:, ::-1]
-        Z = self._mapped(turn.T @ L)
-        self._pull(Z)
-        reach = (1 + self.slack) * self._furthest
+        Z, furthest = self.reaches(turn.T @ L)
+        reach = (1 + self.slack) * furthest
         self.candidates = search(Z, reach, self.classes, self.workers)
 
     def value_and_gradient(self, L: NDArray[np.float64]) -> HingeEvaluation:
@@ -151,21 +187,27 @@ class LMNNObjective:
 
     def missing(self) -> float:
         """The part of Σ φ′(h) at the last L that is not among the candidates, on a sample."""
-        # Others every time, so that what is missing in a few places comes to light.
-        step = len(self.anchors) // SAMPLE + 1
         self._looks += 1
-        sample = self.anchors[self._looks * 31 % step :: step]
+        sample = self.anchors[looked_at(self._looks, len(self.anchors))]
         slope = sum(self.workers.map(partial(self._slope, sample), self._column_blocks()))
         return 1 - float(self._weights[0][sample].sum()) / slope if slope > 0 else 0.0
 
+    def watched(self, anchors: Indices, kind: Indices) -> tuple[Watched, float]:
+        """Some anchors at the last L, and their Σ φ′(h) over the candidates."""
+        watched = Watched(self._Z[anchors], self._reach[anchors], self._furthest[anchors], kind)
+        return watched, float(self._weights[0][anchors].sum())
+
+    def reaches(self, L: NDArray[np.float64]) -> tuple[Array, NDArray[np.float64]]:
+        """The points under L, and how far each reaches: 1 + D to its farthest target."""
+        Z = self._mapped(L)
+        self._pull(Z)
+        return Z, self._furthest
+
     def _slope(self, anchors: NDArray[np.int32], block: slice) -> float:
         """Σ φ′(h) at the last L over all triplets of the anchors with l in a block of rows."""
-        D = squared_distances(self._Z[anchors], self._Z[block])
-        rows, columns = np.divmod(np.flatnonzero(D < self._furthest[anchors, None]), D.shape[1])
         ends = self.classes.ends
-        other = ends[anchors[rows]] != ends[block][columns]
-        rows, columns = rows[other], columns[other]
-        h = self._reach[anchors[rows]] - D[rows, columns, None]
+        watched, _ = self.watched(anchors, ends[anchors])
+        rows, columns, h = watched.hinges(self._Z[block], ends[block])
         slopes = self.hinge.slopes(h[h > 0])
         if self.costs is not None:
             cost = self.costs.targets[anchors[rows]] * self.costs.points[block][columns, None]
@@ -194,6 +236,17 @@ class LMNNObjective:
                     pushed = pushed * self.costs.targets[i] * self.costs.points[impostor, None]
                 np.add.at(out, i, self.mu * pushed.sum(axis=1, dtype=np.float64))
         return out[self.anchors]
+
+    def start_sample(self) -> StartSample:
+        """Some anchors and other points, by which a start is chosen."""
+        anchors, others = start_rows(np.flatnonzero(self.targets[:, 0] >= 0), len(self.X))
+        near, ends = self.targets[anchors], self.classes.ends
+        costs = None
+        if self.costs is not None:
+            costs = kernel.Costs(self.costs.targets[anchors], self.costs.points[others])
+        same = ends[anchors][:, None] == ends[others]
+        X, step = self.X, len(self.X) // OTHERS + 1
+        return StartSample(X[anchors], near >= 0, X[near.ravel()], X[others], same, costs, step)
 
     def pull_scatter(self) -> NDArray[np.float64]:
         """(1−μ) Σ (x_i − x_j)(x_i − x_j)ᵀ over the targets j of i."""

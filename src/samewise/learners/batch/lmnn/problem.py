@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
@@ -17,7 +19,28 @@ from samewise.solvers.evaluation import Matrix64
 from samewise.solvers.workers import Workers
 
 
-class LMNNProblem(WhitenedBasis):
+class LMNNBasis(WhitenedBasis):
+    """Coordinates in which targets have unit scatter, and where a solver may start in them.
+
+    A subclass has the objective.
+    """
+
+    objective: Any
+
+    def start(self, n_components: int | None) -> Matrix64:
+        """Where to begin when nothing is known."""
+        known = self.objective
+        n = n_components or len(self.lengths)
+        return automatic(known.start_sample(), known.mu, known.covariance, self, n)
+
+    def principal(self, n_components: int | None) -> Matrix64:
+        """The leading principal directions of the points, as they are given."""
+        C = self._inverse @ self.objective.covariance @ self._inverse.T
+        V = np.linalg.eigh(C)[1][:, ::-1][:, : n_components or len(self.lengths)]
+        return self.coordinates(V.T)
+
+
+class LMNNProblem(LMNNBasis):
     """The objective in coordinates x′ = Bᵀ(x − mean), where targets have unit scatter.
 
     L′ in these coordinates is L = L′Bᵀ in the given ones. Where there are fewer points than
@@ -71,16 +94,6 @@ class LMNNProblem(WhitenedBasis):
         objective.slack = 0.0
         objective.search(L)
         return objective.losses(L)
-
-    def start(self, n_components: int | None) -> Matrix64:
-        """Where to begin when nothing is known."""
-        return automatic(self.objective, self, n_components or len(self.lengths))
-
-    def principal(self, n_components: int | None) -> Matrix64:
-        """The leading principal directions of the points, as they are given."""
-        C = self._inverse @ self.objective.covariance @ self._inverse.T
-        V = np.linalg.eigh(C)[1][:, ::-1][:, : n_components or len(self.lengths)]
-        return self.coordinates(V.T)
 
 
 def _sorted(

@@ -1,0 +1,131 @@
+"""Learners on Dask: CPU beside the plain learner, copies of rows, and what a task costs.
+
+CPU seconds are those of all processes; a first run, which is not counted, compiles and loads.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from samewise import LMNN, PCA, Covariance, scale
+from samewise.datasets import load
+
+N_WORKERS = 2
+GHOSTS = ((20_000, "letter"), (40_000, "mnist"))
+
+
+@contextmanager
+def cluster() -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=N_WORKERS, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as workers,
+        Client(workers) as client,
+    ):
+        yield client
+
+
+def _rows(name: str, n: int) -> tuple[Any, Any]:
+    """MNIST in 50 principal directions, as is usual for LMNN; or letters."""
+    data = load(name)
+    rows = np.random.RandomState(0).permutation(len(data.data))[:n]
+    X, y = data.data[rows].astype(np.float32), data.target[rows]
+    return (PCA(50).fit(X).transform(X) if X.shape[1] > 50 else X.astype(np.float64)), y
+
+
+def _in_parts(n_parts: int, *arrays: Any) -> tuple[Any, ...]:
+    import dask.array as da
+
+    size = -(-len(arrays[0]) // n_parts)
+    return tuple(da.from_array(array, chunks=(size, *array.shape[1:])) for array in arrays)
+
+
+def _spent() -> float:
+    times = os.times()
+    return times.user + times.system
+
+
+def _cpu(client: Any) -> float:
+    return _spent() + sum(client.run(_spent).values())
+
+
+def _measured(client: Any, run: Any) -> tuple[Any, float, float]:
+    """What it returned, CPU seconds and seconds, of a second run."""
+    run()
+    cpu, start = _cpu(client), time.perf_counter()
+    found = run()
+    return found, _cpu(client) - cpu, time.perf_counter() - start
+
+
+def run_overhead() -> list[dict[str, object]]:
+    rows = []
+    with cluster() as client:
+        for name, n, plain, many in (
+            ("letter", 20_000, LMNN(), scale.DaskLMNN(client)),
+            ("mnist", 60_000, LMNN(), scale.DaskLMNN(client)),
+            ("mnist", 60_000, Covariance(), scale.DaskCovariance(client)),
+        ):
+            X, y = _rows(name, n)
+            parts = _in_parts(N_WORKERS, X, y)
+            one, cpu, seconds = _measured(client, lambda: plain.fit(X, y))  # noqa: B023
+            two, cpu_2, seconds_2 = _measured(client, lambda: many.fit(*parts))  # noqa: B023
+            row = {
+                "learner": type(many).__name__,
+                "data": f"{name} {len(X):,} × {X.shape[1]}",
+                "CPU s, plain": f"{cpu:.1f}",
+                "two workers": f"{cpu_2:.1f}",
+                "ratio": f"{cpu_2 / cpu:.2f}",
+                "wanted": "≤ 1.5 from 60 000 rows",
+                "s": f"{seconds:.1f} → {seconds_2:.1f}",
+            }
+            if hasattr(one, "loss_"):
+                row["loss differs by"] = f"{abs(two.loss_ / one.loss_ - 1):.0e}"
+            rows.append(row)
+    return rows
+
+
+def run_ghosts() -> list[dict[str, object]]:
+    rows = []
+    with cluster() as client:
+        for n, name in GHOSTS:
+            X, y = _rows(name, n)
+            for n_parts in (4, 16):
+                apart = _in_parts(n_parts, X, y)
+                near = scale.partition(*apart, n_parts, client=client, random_state=0)
+                found = [
+                    scale.DaskLMNN(client, max_iter=1, tol=1.0).fit(*parts).ghost_fraction_
+                    for parts in (apart, near)
+                ]
+                rows.append(
+                    {
+                        "data": f"{name} {n:,}",
+                        "parts": n_parts,
+                        "copies in a part / n, as given": f"{found[0]:.2f}",
+                        "cut by space": f"{found[1]:.2f}",
+                        "wanted": "≤ 0.3 at 16" if n_parts == 16 else "",
+                    }
+                )
+    return rows
+
+
+def run_task() -> list[dict[str, object]]:
+    with cluster() as client:
+        client.gather(client.map(abs, range(4), pure=False))
+        cpu, start = _cpu(client), time.perf_counter()
+        n = 200
+        for i in range(n):
+            client.submit(abs, i, pure=False).result()
+        return [
+            {
+                "a task and its result, ms": f"{1e3 * (time.perf_counter() - start) / n:.1f}",
+                "CPU ms": f"{1e3 * (_cpu(client) - cpu) / n:.1f}",
+            }
+        ]

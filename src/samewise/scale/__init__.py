@@ -1,0 +1,27 @@
+"""The same learners when the data outgrow one machine, on Dask (`pip install 'samewise[scale]'`).
+
+Each takes the parameters of the plain learner, data in parts, and gives the plain learner back.
+"""
+
+from __future__ import annotations
+
+from samewise.scale.closed_forms import DaskCovariance, DaskLDA, DaskPCA, DaskRCA
+from samewise.scale.lmnn import DaskLMNN
+from samewise.scale.mixing import mix
+from samewise.scale.neighbor_sums import DaskMCML, DaskNCA
+from samewise.scale.pair_sums import DaskITML, DaskMMC
+from samewise.scale.space_partition import partition
+
+__all__ = [
+    "DaskCovariance",
+    "DaskITML",
+    "DaskLDA",
+    "DaskLMNN",
+    "DaskMCML",
+    "DaskMMC",
+    "DaskNCA",
+    "DaskPCA",
+    "DaskRCA",
+    "mix",
+    "partition",
+]

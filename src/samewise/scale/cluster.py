@@ -1,0 +1,80 @@
+"""Dask, and the few ways in which it is used: pure tasks, whose results can be made again.
+
+What a worker holds is the result of a task, never data that were sent to it, so that a worker that
+dies loses nothing. Sums are added up in the order of the parts, so that the result has the same
+bits whichever worker made a part, and however often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from samewise.exceptions import InvalidInputError
+
+NEEDED = "samewise.scale needs Dask: pip install 'samewise[scale]'."
+
+
+def dask() -> Any:
+    """The module, or an error that says what to install."""
+    try:
+        import dask.delayed
+        import distributed
+    except ImportError as error:
+        raise ImportError(NEEDED) from error
+    assert distributed
+    return dask
+
+
+def connected(client: Any) -> Any:
+    """The client given, or the one in use."""
+    dask()
+    from distributed import Client, default_client
+
+    if client is None:
+        try:
+            return default_client()
+        except ValueError as error:
+            raise InvalidInputError(
+                "There is no Dask client. Start one, such as distributed.Client(n_workers=2, "
+                "threads_per_worker=1), or give client."
+            ) from error
+    if not isinstance(client, Client):
+        raise InvalidInputError(
+            f"client must be a distributed.Client or None. Got {client!r}; such as "
+            "distributed.Client('tcp://scheduler:8786')."
+        )
+    return client
+
+
+class Parts:
+    """Objects that workers hold, one for each part of the data, and sums over them.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : list of futures
+        Results of tasks that can be done again. They are not changed.
+    """
+
+    def __init__(self, client: Any, futures: Sequence[Any]) -> None:
+        self.client, self.futures = client, list(futures)
+
+    def __len__(self) -> int:
+        return len(self.futures)
+
+    def then(self, function: Callable[..., Any], *arguments: Any) -> Parts:
+        """function(part, *arguments) of each part, held by the workers."""
+        submit = self.client.submit
+        return Parts(
+            self.client,
+            [submit(function, part, *arguments, pure=False) for part in self.futures],
+        )
+
+    def values(self) -> list[Any]:
+        """The parts, in their order."""
+        return self.client.gather(self.futures)
+
+    def total(self, function: Callable[..., tuple[Any, ...]], *arguments: Any) -> tuple[Any, ...]:
+        """The sums of what function(part, *arguments) returns, added up in the order of parts."""
+        return tuple(map(sum, zip(*self.then(function, *arguments).values(), strict=True)))

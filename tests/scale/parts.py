@@ -1,0 +1,22 @@
+"""Data in parts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+N_PARTS = (1, 2, 4, 8)
+
+
+def in_parts(n_parts, *arrays):
+    """Dask arrays of so many blocks of rows, of sizes that differ."""
+    import dask.array as da
+
+    n = len(arrays[0])
+    # The first parts are larger.
+    cuts = np.unique((n * np.linspace(0, 1, n_parts + 1) ** 0.8).astype(int))
+    sizes = tuple(np.diff(cuts).tolist())
+    assert len(sizes) == n_parts and sum(sizes) == n
+    return tuple(
+        da.from_array(array, chunks=(sizes, *((size,) for size in array.shape[1:])))
+        for array in arrays
+    )
