@@ -98,7 +98,10 @@ def main(chosen: list[str]) -> None:
             ("Kill −9 and resume", filtering.run_killed),
         ],
         "memory": [("Memory beyond the data, MiB", memory.run)],
-        "startup": [("Seconds to start", startup.run)],
+        "startup": [
+            ("Seconds to start", startup.run),
+            ("CPU seconds of commands, everything compiled", startup.run_commands),
+        ],
         "peers": [("LMNN and its peers at equal loss", peers.run)],
         "comparison": [
             ("NCA and scikit-learn's, both with their defaults", nca_defaults.run),

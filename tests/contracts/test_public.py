@@ -95,6 +95,7 @@ PUBLIC = [
     "plots",
     "scores",
     "tune_C",
+    "warm_up",
     "write_report",
 ]
 LAYERS = [

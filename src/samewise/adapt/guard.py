@@ -29,7 +29,7 @@ from samewise.files.state import Saved, State
 from samewise.kernels.adapter_event import CREDIBLE, FALL_FIRST, FALL_REST, FIRST, GAIN, REST
 from samewise.kernels.adapter_loops import log_wealth
 
-PLACES = ("rest", "first")
+PLACES: tuple[str, str] = ("rest", "first")
 """What is tested apart: the order of the judged items (AUC), and whether the best one is liked."""
 CREDIBILITY = math.log(20.0)
 RECENT = 200

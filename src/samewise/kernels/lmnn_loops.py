@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
+from samewise.kernels.compiling import compiled
 from samewise.kernels.rank_one import FAST
 
 # Columns compared at once before anyone looks which of them it was.
@@ -99,7 +99,7 @@ class PairList(NamedTuple):
     columns: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _squared_distance(x: Array, y: Array) -> Any:
     total = x.dtype.type(0)
     for c in range(x.shape[0]):
@@ -108,7 +108,7 @@ def _squared_distance(x: Array, y: Array) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _exact_distance(x: Array, y: Array) -> float:
     total = 0.0
     for c in range(x.shape[0]):
@@ -117,7 +117,7 @@ def _exact_distance(x: Array, y: Array) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _nearer(x: Array, y: Array, limit: float) -> bool:
     """Whether ‖x − y‖² < limit; most are out after the first columns."""
     total = x.dtype.type(0)
@@ -130,7 +130,7 @@ def _nearer(x: Array, y: Array, limit: float) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _count_above(g: Array, u: float, h: float, us: Array, hs: Array) -> int:
     """How many c have g_c > min(u + hs_c, us_c + h)."""
     # Counted in the type that is compared: widening to integers would take half of the time.
@@ -140,7 +140,7 @@ def _count_above(g: Array, u: float, h: float, us: Array, hs: Array) -> int:
     return int(found)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def impostor_pairs(
     points: SearchedPoints,
     who: NDArray[np.int32],
@@ -212,7 +212,7 @@ def impostor_pairs(
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _insert(values: Array, indices: Indices, value: float, index: int) -> None:
     """Put a value into an ascending list whose last entry falls out."""
     at = values.shape[0] - 1
@@ -222,7 +222,7 @@ def _insert(values: Array, indices: Indices, value: float, index: int) -> None:
     values[at], indices[at] = value, index
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _any_below(half: Array, g: Array, bound: float) -> bool:
     """Whether any half_c − g_c is below the bound."""
     closer = np.float32(0)
@@ -231,7 +231,7 @@ def _any_below(half: Array, g: Array, bound: float) -> bool:
     return bool(closer > 0)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def nearest(
     queries: Queries,
     first: int,
@@ -295,7 +295,7 @@ def nearest(
                 _insert(distances, out[a, :k], distance, b)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def reaches(
     Z: Array,
     targets: NDArray[np.int32],
@@ -324,7 +324,7 @@ def reaches(
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _hinges(
     reach: Array,
     distance: float,
@@ -360,7 +360,7 @@ def _hinges(
     return loss, slope, active
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def push(
     Z: Array,
     V: Array,
@@ -410,7 +410,7 @@ def push(
     return loss, slope, active
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def pull(
     V: Array,
     targets: NDArray[np.int32],

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import decomposition, discriminant_analysis
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
@@ -255,6 +254,9 @@ class PCA(LinearMap):
                 raise InvalidInputError(
                     "PCA needs points that differ. Got points that are all the same."
                 )
+            # Imported where it is needed: it loads a large part of scikit-learn.
+            from sklearn import decomposition
+
             pca = decomposition.PCA(self.n_components or most, svd_solver=solver).fit(Z)
             L, variances = pca.components_, pca.explained_variance_
             if self.whiten:
@@ -355,7 +357,10 @@ class LDA(LinearMap):
                 _warn_if_singular(within)
                 solver = {"solver": "svd"}
                 used = np.flatnonzero(within.any(axis=0))
-            lda = discriminant_analysis.LinearDiscriminantAnalysis(**solver)
+            # Imported where it is needed: it loads a large part of scikit-learn.
+            from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+            lda = LinearDiscriminantAnalysis(**solver)
             try:
                 with warnings.catch_warnings():
                     # Said of every class with one example: its covariance is zero.
