@@ -106,7 +106,10 @@ def main(chosen: list[str]) -> None:
             ("Copies of rows between parts, LMNN", scale.run_ghosts),
             ("What a task costs", scale.run_task),
         ],
-        "startup": [("Seconds to start", startup.run)],
+        "startup": [
+            ("Seconds to start", startup.run),
+            ("CPU seconds of commands, everything compiled", startup.run_commands),
+        ],
         "peers": [("LMNN and its peers at equal loss", peers.run)],
         "comparison": [
             ("NCA and scikit-learn's, both with their defaults", nca_defaults.run),

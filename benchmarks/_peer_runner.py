@@ -111,7 +111,7 @@ def pylmnn(given):
 
 def samewise(given):
     """The exact loss at the end decides; what counts is a whole fit that reaches it."""
-    from samewise.learners.batch.lmnn import LMNN
+    from samewise.learners import LMNN
     from samewise.learners.batch.points_by_class import Classes, nearest_targets
     from samewise.solvers.workers import workers
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from samewise import KNNClassifier, datasets
 from samewise.exceptions import DatasetNotFoundError
-from samewise.learners.batch.lmnn import LMNN
+from samewise.learners import LMNN
 from samewise.learners.batch.lmnn.estimator import SMALL
 
 MIB = 2**20

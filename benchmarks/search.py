@@ -17,7 +17,7 @@ from benchmarks.lmnn import prepared
 from benchmarks.timing import interleaved
 from samewise import KNNClassifier
 from samewise.exceptions import DatasetNotFoundError
-from samewise.learners.batch.lmnn import LMNN
+from samewise.learners import LMNN
 from samewise.learners.batch.lmnn.impostors import Candidates, search
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
 from samewise.search import Index

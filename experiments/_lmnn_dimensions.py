@@ -15,7 +15,7 @@ from experiments._common import Rows, plots, save_figure, write_csv
 from experiments._lmnn_data import Split, principal
 from samewise import Index, KNNClassifier
 from samewise._typing import Array, Indices
-from samewise.learners.batch.lmnn import LMNN
+from samewise.learners import LMNN
 
 K = 3
 METHODS = ("PCA", "LMNN-S", "LMNN-S (eigenvectors)", "LMNN-R")

@@ -18,7 +18,7 @@ from samewise import RCA, KNNClassifier, Mahalanobis
 from samewise._typing import Array, Indices
 from samewise.datasets import make_concentric_circles, make_zebra_stripes
 from samewise.decide import vote
-from samewise.learners.batch.lmnn import LMNN, MultiMetricLMNN
+from samewise.learners import LMNN, MultiMetricLMNN
 
 FILES = ("fig2_zebra", "fig7_circles", "fig10_search", "fig12_impostors", "fig13_dimensions")
 N_METRICS = (1, 2, 3, 4)

@@ -15,7 +15,7 @@ from experiments._thesis_data import SETS
 from samewise._typing import Array, Indices
 from samewise.decide import KNNClassifier
 from samewise.forms import Form, NormalizedBilinear
-from samewise.learners.batch.lmnn import LMNN
+from samewise.learners import LMNN
 from samewise.learners.batch.mcml import MCML
 from samewise.learners.closed.classical import Covariance
 from samewise.learners.closed.igml import IGML, KIGML

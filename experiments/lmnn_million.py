@@ -31,7 +31,7 @@ from experiments._common import markdown, write_csv
 from samewise._typing import Array, Indices
 from samewise.datasets import load
 from samewise.decide import vote
-from samewise.learners.batch.lmnn import LMNN
+from samewise.learners import LMNN
 from samewise.learners.batch.lmnn.anchors import Anchors
 from samewise.learners.batch.lmnn.objective import LINEAR
 from samewise.learners.batch.lmnn.problem import LMNNProblem

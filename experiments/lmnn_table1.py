@@ -66,7 +66,7 @@ from experiments._papers_pairs import PapersMMC
 from samewise import NCA, RCA, KNNClassifier
 from samewise._typing import Array, Indices
 from samewise.exceptions import SamewiseWarning
-from samewise.learners.batch.lmnn import LMNN, MultiMetricLMNN
+from samewise.learners import LMNN, MultiMetricLMNN
 
 K = 3
 N_PASSES = 5

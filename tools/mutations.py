@@ -142,7 +142,7 @@ def _places(
 
 
 def _compiled(function: Any) -> bool:
-    return any("jit" in ast.unparse(decorator) for decorator in function.decorator_list)
+    return any("compiled" in ast.unparse(decorator) for decorator in function.decorator_list)
 
 
 def _spared(node: ast.AST) -> bool:

@@ -74,6 +74,7 @@ from samewise.protocols import evaluate as evaluate
 from samewise.protocols import fit_model as fit_model
 from samewise.protocols import gain as gain
 from samewise.protocols import tune_C as tune_C
+from samewise.protocols import warm_up as warm_up
 from samewise.report import ReportOptions as ReportOptions
 from samewise.report import write_report as write_report
 from samewise.search import Index as Index
@@ -171,5 +172,6 @@ __all__ = [
     "scale",
     "scores",
     "tune_C",
+    "warm_up",
     "write_report",
 ]

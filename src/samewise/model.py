@@ -13,7 +13,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
 
 from samewise._cards import Card, call, share, some
 from samewise._typing import Array, Matrix
@@ -252,6 +251,9 @@ class Model(Card, Storable):
         return cls(**found)
 
     def _own_columns(self, X: Any, names: Sequence[str] | None) -> Matrix:
+        # Imported where it is needed: to read a model takes no scikit-learn.
+        from sklearn.utils import check_array
+
         X = check_array(sound_rows(X), accept_sparse="csr", dtype=[np.float64, np.float32])
         if names is not None and self.feature_names is not None:
             same = tuple(names) == self.feature_names
@@ -296,6 +298,22 @@ def _is_measured(found: dict[str, Any]) -> bool:
         and isinstance(errors, dict)
         and all(isinstance(e, int | float) and 0 <= e <= 1 for e in errors.values())
     )
+
+
+def as_model(found: Any) -> Model:
+    """A model as it is, or a form or fitted learner made into one without names and scaling."""
+    if isinstance(found, Model):
+        return found
+    if isinstance(found, Form):
+        return Model(found)
+    form = getattr(found, "metric_", None)
+    if not isinstance(form, Form):
+        raise InvalidInputError(
+            f"A Model, a Form or a fitted learner is needed. Got {type(found).__name__}, which has "
+            "no metric."
+        )
+    threshold = getattr(found, "closeness_threshold_", None)
+    return Model(form, learner=type(found).__name__, threshold=threshold)
 
 
 def standardized(X: Array, mean: Array, scale: Array) -> Array:

@@ -312,7 +312,8 @@ def test_control_c_in_a_terminal_leaves_no_traceback_of_any_process(files):
 
 def test_commands_are_listed_as_they_describe_themselves(call):
     for name, said in _COMMANDS.items():
-        command = getattr(import_module(f"samewise.cli.{name}"), name)
+        module = name.replace("-", "_")
+        command = getattr(import_module(f"samewise.cli.{module}"), module)
         assert " ".join(command.__doc__.split("\n\n")[0].split()) == said
         assert name in call("--help").stdout
     assert "Did you mean 'compare'" in call("comparre", code=2).stderr

@@ -101,6 +101,7 @@ PUBLIC = [
     "scale",
     "scores",
     "tune_C",
+    "warm_up",
     "write_report",
 ]
 LAYERS = [

@@ -19,7 +19,7 @@ from experiments import (
 from experiments._lmnn_data import SETS, Set, Split
 from experiments._lmnn_records import Records, Result
 from samewise.exceptions import DatasetNotFoundError
-from samewise.learners.batch.lmnn import LMNN
+from samewise.learners import LMNN
 
 RESULTS = Path(lmnn_table1.__file__).parent / "results" / "lmnn_table1"
 

@@ -17,12 +17,11 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from samewise import KNNClassifier, load
+from samewise import LMNN, KNNClassifier, load
 from samewise.datasets import make_concentric_circles
 from samewise.exceptions import NotPSDError
 from samewise.forms import KernelMahalanobis
 from samewise.learners import kernel_basis
-from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn import kernel_lmnn as module
 from samewise.learners.batch.lmnn.kernel_lmnn import KernelLMNN
 

@@ -14,12 +14,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from samewise import KNNClassifier, datasets
+from samewise import LMNN, KNNClassifier, datasets
 from samewise.exceptions import DatasetNotFoundError, SamewiseWarning, TooLargeError
 from samewise.forms import Mahalanobis
 from samewise.learners import dense_rows
 from samewise.learners.batch.batch_learner import held_out_rows
-from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn import estimator as lmnn_estimator
 from samewise.learners.batch.lmnn import objective as lmnn_objective
 from samewise.learners.batch.lmnn.impostors import Candidates, search

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from samewise import LMNN
 from samewise.exceptions import SamewiseWarning
-from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn.anchors import Anchors
 from samewise.learners.batch.lmnn.impostors import search
 from samewise.learners.batch.lmnn.objective import LINEAR, SQUARED, LMNNObjective

@@ -16,11 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from samewise import KNNClassifier, load
+from samewise import LMNN, KNNClassifier, load
 from samewise.exceptions import SamewiseWarning, TooLargeError
 from samewise.forms import MultiMetric
 from samewise.learners.batch.batch_learner import held_out_rows
-from samewise.learners.batch.lmnn import LMNN
 from samewise.learners.batch.lmnn import multi_metric_lmnn as multi_module
 from samewise.learners.batch.lmnn import multi_objective as objective_module
 from samewise.learners.batch.lmnn.multi_errors import MultiNeighborErrors

@@ -14,12 +14,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
 import samewise
-from samewise import Mahalanobis, Pairs, learners
+from samewise import LMNN, KernelLMNN, Mahalanobis, MultiMetricLMNN, Pairs, learners
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.files.storable import Storable
 from samewise.learners.batch.hier import HIER
 from samewise.learners.batch.itml import ITML
-from samewise.learners.batch.lmnn import LMNN, KernelLMNN, MultiMetricLMNN
 from samewise.learners.batch.lsml import LSML
 from samewise.learners.batch.mcml import MCML
 from samewise.learners.batch.mlkr import MLKR

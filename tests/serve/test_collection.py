@@ -13,6 +13,7 @@ from samewise import LiveAdapter
 from samewise.adapt import Judged
 from samewise.adapt.event_memory import EventMemory
 from samewise.exceptions import FileFormatError, InvalidInputError
+from samewise.kernels.compile_clock import CLOCK
 from samewise.serve.checking import check_folder
 from samewise.serve.collection import Collection, NotReadyError
 from samewise.serve.collection_stores import NewItem, Settings
@@ -33,6 +34,16 @@ def teach(collection, world, n, begin=0, user=None):
 def model(collection, path):
     collection.export_adapter(path)
     return path.read_bytes()
+
+
+def test_the_first_update_compiles_nothing_after_warm_up(make_collection, world):
+    samewise.warm_up()
+    before = CLOCK.seconds
+    collection = make_collection()
+    fill(collection, world)
+    teach(collection, world, 2)
+    collection.search(Question(k=5), world.items[0].tolist())
+    assert CLOCK.seconds == before
 
 
 def test_a_start_again_is_the_same_to_the_bit(make_collection, world, tmp_path):

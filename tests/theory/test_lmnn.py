@@ -7,7 +7,7 @@ import pytest
 
 from samewise import KNNClassifier, datasets
 from samewise.exceptions import DatasetNotFoundError
-from samewise.learners.batch.lmnn import LMNN
+from samewise.learners import LMNN
 from tests.reference.lmnn import loss_and_gradient, target_neighbors
 
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from samewise.files.state import Saved, State
 from samewise.kernels.adapter_event import CREDIBLE, FALL_FIRST, FALL_REST, FIRST, GAIN, REST
 
-PLACES = ("rest", "first")
+PLACES: tuple[str, str] = ("rest", "first")
 """What is tested apart: the order of the judged items (AUC), and whether the best one is liked."""
 LEVEL = {"rest": 0.8, "first": 0.2}
 """The shares of the level: the first place of a good start is seldom improved."""

@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 something that was given cannot be used, 2 wrong usage, 13
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
 from importlib import import_module
@@ -12,6 +13,8 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from samewise.cli.deferring import defer
 
 _COMMANDS = {
     "fit": "Learn a metric from labeled rows.",
@@ -33,9 +36,10 @@ _COMMANDS = {
     "disk.",
     "backup": "Copy the folder of a service, which may be running, and verify the copy.",
     "learners": "List the learners: what they learn from, and what they give.",
+    "warm-up": "Compile everything now, once, so that no command or service compiles later.",
     "report": "Write one HTML file about a model: what it gains, pictures, and hard cases.",
 }
-"""What each command does: a function of that name, in a module of that name."""
+"""What each command does: a function of that name, in a module of that name; - is written _."""
 
 
 class _Commands(TyperGroup):
@@ -52,8 +56,12 @@ class _Commands(TyperGroup):
 
 
 def _loaded(name: str) -> Any:
+    module = name.replace("-", "_")
+    # What is imported stays: there is nothing to collect.
+    gc.disable()
+    defer("scipy.stats")
     try:
-        command = getattr(import_module(f"samewise.cli.{name}"), name)
+        command = getattr(import_module(f"samewise.cli.{module}"), module)
     except ModuleNotFoundError as error:
         if error.name not in ("rich", "pandas", "pyarrow"):
             raise
@@ -61,6 +69,9 @@ def _loaded(name: str) -> Any:
     except KeyboardInterrupt:
         # The libraries take a while to load.
         raise typer.Exit(130) from None
+    finally:
+        gc.freeze()
+        gc.enable()
     # Each paragraph one line: terminals differ in width.
     paragraphs = inspect.cleandoc(command.__doc__).split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

@@ -13,8 +13,10 @@ import typer
 
 from samewise.cli.console import json_line, printable
 from samewise.exceptions import SamewiseError
+from samewise.kernels.compile_clock import CLOCK
 
 _LONGEST = 2000
+_COMPILING = "compiling, once; samewise warm-up compiles everything in advance"
 
 
 @contextmanager
@@ -28,6 +30,7 @@ def one_sentence(
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             warnings.showwarning = _warning(as_json)
+            CLOCK.announce = lambda: _say(_COMPILING, as_json, "note")
             yield
             # What is still in the buffer is written here, where a closed pipe is no accident.
             sys.stdout.flush()

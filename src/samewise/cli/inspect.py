@@ -8,7 +8,7 @@ import typer
 
 from samewise.cli.console import Answer, number, percent, say, show_table
 from samewise.cli.options import ModelFile, command, open_model
-from samewise.protocols import inspect_form
+from samewise.forms.inspection import inspect_form
 
 
 @command()

@@ -17,8 +17,7 @@ from samewise.cli.console import Answer
 from samewise.cli.errors import one_sentence
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.loading import load
-from samewise.model import Model
-from samewise.protocols.model_evaluation import as_model
+from samewise.model import Model, as_model
 
 Data = Annotated[
     str,

@@ -13,7 +13,7 @@ from samewise.cli.console import Answer, number, say, show_table, working
 from samewise.cli.options import Columns, Data, ModelFile, command, numbers_of, open_model
 from samewise.cli.tables import Table, read_table
 from samewise.exceptions import InvalidInputError
-from samewise.learners import Cosine
+from samewise.forms import GeneralizedCosine
 from samewise.model import Model
 from samewise.search import Index
 
@@ -57,7 +57,7 @@ def _neighbors(
     model: Model, table: Table, X: Matrix, query: Matrix, row: int | None, k: int
 ) -> tuple[str, dict[str, list[dict[str, Any]]]]:
     form = model.form
-    plain = None if form.is_distance else Cosine().fit(X).metric_
+    plain = None if form.is_distance else GeneralizedCosine(np.eye(X.shape[1]), "zero")
     indexes = {"before": Index(plain, X), "after": Index(form.bind(X, table.y), X)}
     found = {}
     # The row itself is found too, and left out.

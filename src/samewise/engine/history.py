@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise.files.state import Saved, State
+from samewise.kernels.round_counts import count_rounds
 
 LENGTH = 2048
 """Most points a curve keeps; a longer one is thinned to every second point."""
@@ -17,37 +17,6 @@ LENGTH = 2048
 
 FIELDS = ("rounds", "loss", "mistakes", "updates")
 """What a curve has, in this order."""
-
-
-@njit(cache=True)
-def _count(
-    violation: NDArray[np.float64],
-    target: NDArray[np.float64],
-    sign: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    rounds: int,
-    every: int,
-    loss: float,
-    mistakes: int,
-    updates: int,
-    points: NDArray[np.float64],
-) -> tuple[float, int, int]:
-    """Add up loss, mistakes and updates, noting the totals after every so many rounds."""
-    k = 0
-    left = every - rounds % every
-    for i in range(violation.shape[0]):
-        margin = target[i] - violation[i]
-        loss += max(violation[i], 0.0)
-        # A pair is called similar when vᵀMv ≤ b: on the border, similar is right.
-        mistakes += margin < 0.0 or (margin == 0.0 and sign[i] > 0.0)
-        updates += tau[i] != 0.0
-        left -= 1
-        if left == 0:
-            points[0, k], points[1, k] = rounds + i + 1, loss
-            points[2, k], points[3, k] = mistakes, updates
-            k += 1
-            left = every
-    return loss, mistakes, updates
 
 
 @dataclass
@@ -79,7 +48,7 @@ class History:
             points = self._all_points()
             self._points = [points[:, points[0] % self.every == 0]]
         points = np.empty((4, (self.rounds + n) // self.every - self.rounds // self.every))
-        self.loss, self.mistakes, self.updates = _count(
+        self.loss, self.mistakes, self.updates = count_rounds(
             violation,
             target,
             sign,

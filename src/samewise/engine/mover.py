@@ -15,7 +15,7 @@ from samewise.engine.directions import Directions
 from samewise.engine.stores import Store
 from samewise.kernels.steps import Moved
 
-PATHS = ("auto", "compiled", "blocked", "plain")
+PATHS: tuple[str, ...] = ("auto", "compiled", "blocked", "plain")
 
 Correction: TypeAlias = tuple[float, Array, Array, NDArray[np.float64]]
 """What a projection added: a change of b, and Σ c_i l_i r_iᵀ as (left, right, c)."""

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
@@ -19,6 +18,18 @@ from samewise.forms.distance_form import EuclideanForm
 from samewise.kernels.pairwise import row_slices, squared_norms
 
 _BLOCK_BYTES = 16 * 2**20
+KERNELS = (
+    "additive_chi2",
+    "chi2",
+    "linear",
+    "polynomial",
+    "poly",
+    "rbf",
+    "laplacian",
+    "sigmoid",
+    "cosine",
+)
+"""The names of `sklearn.metrics.pairwise.kernel_metrics`, which takes long to import."""
 
 
 class KernelMahalanobis(EuclideanForm):
@@ -68,7 +79,7 @@ class KernelMahalanobis(EuclideanForm):
         kernel: str | Callable[..., float] = "rbf",
         kernel_params: Mapping[str, Any] | None = None,
     ) -> None:
-        names = ["precomputed", *kernel_metrics()]
+        names = ["precomputed", *KERNELS]
         if not callable(kernel) and kernel not in names:
             raise InvalidInputError(
                 f"The kernel of KernelMahalanobis must be one of {', '.join(names)} or a callable, "
@@ -253,6 +264,9 @@ def kernel_values(
     if kernel in ("chi2", "additive_chi2"):
         # scikit-learn's loops for these take no read-only arrays.
         X, Y = np.array(X), None if Y is None else np.array(Y)
+    # Imported where it is needed: other forms start without it.
+    from sklearn.metrics.pairwise import pairwise_kernels
+
     return pairwise_kernels(X, Y, metric=kernel, **(params or {}))
 
 

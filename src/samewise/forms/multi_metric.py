@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
@@ -250,6 +249,9 @@ def nearest_centers(X: Matrix, centers: Array) -> Indices:
     >>> nearest_centers(np.array([[1.0], [2.0], [5.0]]), np.array([[0.0], [4.0]]))
     array([0, 0, 1])
     """
+    # Imported where it is needed: other forms start without it.
+    from scipy.spatial.distance import cdist
+
     found = np.empty(X.shape[0], dtype=np.intp)
     for rows in row_slices(len(found), 8 * (X.shape[1] + len(centers)), _BLOCK_BYTES):
         found[rows] = cdist(dense(X[rows]), centers, "sqeuclidean").argmin(axis=1)

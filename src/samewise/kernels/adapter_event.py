@@ -10,7 +10,6 @@ import math
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
@@ -27,6 +26,7 @@ from samewise.kernels.adapter_loops import (
     learn_list,
     products,
 )
+from samewise.kernels.compiling import compiled
 from samewise.kernels.event_cells import (
     LINES,
     PROBES,
@@ -58,7 +58,7 @@ The last is no bet: the sums say by how much the live form orders lists better t
 """
 
 
-@njit(cache=True)
+@compiled
 def sound(query: Array, shown: Array, y: NDArray[Any], largest: int, grades: Grades) -> int:
     """What is wrong with a judged list, SOUND or ONE_KIND if nothing; writes its grades.
 
@@ -81,7 +81,7 @@ def sound(query: Array, shown: Array, y: NDArray[Any], largest: int, grades: Gra
     return SOUND if low < high else ONE_KIND
 
 
-@njit(cache=True)
+@compiled
 def _within(row: Array, most: float) -> bool:
     """Whether all values are finite and at most so large; a comparison with NaN is false."""
     right = True
@@ -90,14 +90,14 @@ def _within(row: Array, most: float) -> bool:
     return right
 
 
-@njit(cache=True)
+@compiled
 def whiten(q: Array, mu: Array, L: Array, out: Array) -> None:
     """out = (q − μ) L."""
     out[:] = 0
     combine(q - mu, L, out)
 
 
-@njit(cache=True)
+@compiled
 def add_linear(f: Array, linear: Linear, out: Array) -> None:
     """out += f D̄."""
     scalars = linear[2]
@@ -107,13 +107,13 @@ def add_linear(f: Array, linear: Linear, out: Array) -> None:
         add_product(f, linear, 1, scalars[1], out)
 
 
-@njit(cache=True)
+@compiled
 def near_cells(z: Array, units: Units) -> Numbers:
     """The cells of the pivots nearest to coordinates, the nearest first."""
     return nearest_pivots(units[3], units[4], z, PROBES)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def embed_rows(
     Q: Array,
     F: Array,
@@ -140,7 +140,7 @@ def embed_rows(
             recall(Q[i], z, near_cells(z, units), memory, view, kernel, out[i : i + 1])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def hear_list(
     queries: tuple[Array, Array],
     shown: Array,
@@ -207,7 +207,7 @@ def hear_list(
     return due, full
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def remember_list(
     q: Array,
     shown: Array,
@@ -227,7 +227,7 @@ def remember_list(
     return _keep((q, z), near[0], close, (shown, grades), units, remembered, place, weight)
 
 
-@njit(cache=True)
+@compiled
 def _keep(
     queries: tuple[Array, Array],
     cell: int,
@@ -251,7 +251,7 @@ def _keep(
     return full
 
 
-@njit(cache=True)
+@compiled
 def _under(
     base: Array, f: Array, moved: Array, linears: tuple[Linear, Linear, Linear], n: int
 ) -> Array:
@@ -268,7 +268,7 @@ def _under(
     return under
 
 
-@njit(cache=True)
+@compiled
 def _place_bets(
     under: Array,
     shown: Array,
@@ -300,7 +300,7 @@ def _place_bets(
     bet(bets[FALL_REST], np.sign(auc[n - 1] - auc[1]))
 
 
-@njit(cache=True)
+@compiled
 def _remember(
     q: Array,
     direction: Array,
@@ -323,7 +323,7 @@ def _remember(
     return put(cells, slot, cell)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def fill_cells(memory: Memory, of_slot: Numbers, units: Units) -> None:
     """Put the events of the first slots into cells, and write their sketches."""
     cells, (vectors, numbers, _), sketches = memory

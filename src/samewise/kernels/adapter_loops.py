@@ -15,10 +15,10 @@ import math
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 from samewise.kernels.rank_one import FAST
 from samewise.kernels.steps import step_size
 
@@ -37,7 +37,7 @@ SMALL = 1e-12
 """Below this a factor goes into its matrix."""
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def combine(weights: Array, rows: Array, out: Array) -> None:
     """out += weights @ rows, four rows at a time."""
     n, d = rows.shape
@@ -55,7 +55,7 @@ def combine(weights: Array, rows: Array, out: Array) -> None:
         r += 1
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def products(rows: Array, v: Array, out: Array) -> None:
     """out = rows @ v."""
     for i in range(rows.shape[0]):
@@ -66,7 +66,7 @@ def products(rows: Array, v: Array, out: Array) -> None:
         out[i] = total
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _dot(u: Array, v: Array) -> Any:
     total = v.dtype.type(0)
     for k in range(v.shape[0]):
@@ -74,7 +74,7 @@ def _dot(u: Array, v: Array) -> Any:
     return total
 
 
-@njit(cache=True)
+@compiled
 def list_direction(
     shown: Array, grades: Grades, scores: Array, margin: float, v: Array
 ) -> tuple[int, float]:
@@ -106,7 +106,7 @@ def list_direction(
     return count, lack / count
 
 
-@njit(cache=True)
+@compiled
 def agreement(scores: Array, grades: Grades, apart: int) -> tuple[float, float]:
     """The share of pairs in the order of their grades (AUC), and whether the best item is liked.
 
@@ -136,7 +136,7 @@ def agreement(scores: Array, grades: Grades, apart: int) -> tuple[float, float]:
     return (right / pairs if pairs > 0 else math.nan), liked
 
 
-@njit(cache=True)
+@compiled
 def contrast(shown: Array, grades: Grades, v: Array) -> None:
     """v = mean of the liked − mean of the disliked items, of a list that has both."""
     low, high, seen = 0, 0, False
@@ -159,7 +159,7 @@ def contrast(shown: Array, grades: Grades, v: Array) -> None:
                 v[k] += w * row[k]
 
 
-@njit(cache=True)
+@compiled
 def add_product(f: Array, linear: Linear, which: int, scale: float, out: Array) -> None:
     """out += scale · f A, or f B if `which` is 1, with the updates that wait."""
     A, B, scalars, waiting = linear
@@ -176,7 +176,7 @@ def add_product(f: Array, linear: Linear, which: int, scale: float, out: Array) 
     combine(weights, waiting[:n, 2 + r :], out)
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def settle(linear: Linear) -> None:
     """Add the updates that wait to A and B."""
     A, B, scalars, waiting = linear
@@ -198,7 +198,7 @@ def settle(linear: Linear) -> None:
     scalars[2] = 0.0
 
 
-@njit(cache=True)
+@compiled
 def _await(linear: Linear, x: float, y: float, f: Array, v: Array) -> None:
     """A += x f vᵀ and B += y f vᵀ, at once or when there are several."""
     _, _, scalars, waiting = linear
@@ -211,7 +211,7 @@ def _await(linear: Linear, x: float, y: float, f: Array, v: Array) -> None:
         settle(linear)
 
 
-@njit(cache=True)
+@compiled
 def learn_list(
     linear: Linear,
     f: Array,
@@ -252,7 +252,7 @@ def learn_list(
     return tau
 
 
-@njit(cache=True)
+@compiled
 def _rescale(linear: Linear) -> None:
     """Put the factors into the matrices before they are too small for float32."""
     settle(linear)
@@ -262,7 +262,7 @@ def _rescale(linear: Linear) -> None:
     scalars[:2] = 1.0
 
 
-@njit(cache=True)
+@compiled
 def mean_of(linear: Linear, out: Array) -> None:
     """out = D̄ = a A + c B."""
     A, B, scalars, waiting = linear
@@ -277,7 +277,7 @@ def mean_of(linear: Linear, out: Array) -> None:
             combine(x * waiting[j, 2 + i : 3 + i], waiting[j : j + 1, 2 + r :], out[i])
 
 
-@njit(cache=True)
+@compiled
 def bet_on_wins(test: NDArray[np.float64], x: float) -> None:
     """Bet the same share of the wealth on x > 0, where x is −1, 0 or 1.
 
@@ -289,7 +289,7 @@ def bet_on_wins(test: NDArray[np.float64], x: float) -> None:
     test[0] += math.log1p(SHARE * x)
 
 
-@njit(cache=True)
+@compiled
 def bet(test: NDArray[np.float64], x: float) -> None:
     """Bet on x > 0: `test` is [log wealth, number, sum, sum of squares] of x ∈ [−1, 1].
 

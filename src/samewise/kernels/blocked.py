@@ -13,11 +13,11 @@ through SciPy's BLAS, which is also the one numba calls: two libraries would mea
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg.blas import get_blas_funcs
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 from samewise.kernels.rank_one import FAST
 from samewise.kernels.steps import Moved, StepTuple, Wanted, step_size
 
@@ -30,7 +30,7 @@ def quadratic(T: Array, V: Array) -> NDArray[np.float64]:
     return out
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _row_products(Y: Array, V: Array, diagonal: Array, out: NDArray[np.float64]) -> None:
     """out_i = Σ_k v_ik (2 y_ik − M_kk v_ik): the triangle counts twice, its diagonal once."""
     for i in range(V.shape[0]):
@@ -87,7 +87,7 @@ def add_bilinear(W: Array, L: Array, R: Array, c: NDArray[np.float64]) -> None:
         gemm(1.0, R[rows].T, scaled.T, trans_b=1, beta=1.0, c=W.T, overwrite_c=1)
 
 
-@njit(cache=True)
+@compiled
 def recursion(
     score: NDArray[np.float64],
     K: NDArray[np.float64],

@@ -20,10 +20,10 @@ import math
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 from samewise.kernels.rank_one import FAST
 from samewise.kernels.steps import Moved, StepTuple, Wanted, step_size
 
@@ -42,7 +42,7 @@ Projected: TypeAlias = tuple[NDArray[np.float64], Array]
 """μ and u of each example, μ = 0 where nothing was projected: written by the loops."""
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def symv(P: Array, x: Array, y: Array) -> None:
     """y = P x, reading each entry of the triangle once; two rows at a time."""
     d = x.shape[0]
@@ -66,7 +66,7 @@ def symv(P: Array, x: Array, y: Array) -> None:
         i += 2
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def dot(x: Array, y: Array) -> float:
     """xᵀy."""
     total = 0.0
@@ -75,14 +75,14 @@ def dot(x: Array, y: Array) -> float:
     return total
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def axpy(a: float, x: Array, y: Array) -> None:
     """y += a x."""
     for k in range(x.shape[0]):
         y[k] += a * x[k]
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def rank_one(P: Array, a: float, x: Array) -> None:
     """P += a x xᵀ on the triangle."""
     for i in range(x.shape[0]):
@@ -92,7 +92,7 @@ def rank_one(P: Array, a: float, x: Array) -> None:
             row[j] += f * x[j]
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def rank_two(P: Array, a: float, x: Array, c: float, z: Array) -> None:
     """P += a x xᵀ + c z zᵀ on the triangle, in one pass."""
     for i in range(x.shape[0]):
@@ -102,7 +102,7 @@ def rank_two(P: Array, a: float, x: Array, c: float, z: Array) -> None:
             row[j] += f * x[j] + g * z[j]
 
 
-@njit(cache=True)
+@compiled
 def _shifted(
     alpha: NDArray[np.float64],
     beta: NDArray[np.float64],
@@ -144,7 +144,7 @@ def _shifted(
     return first, norm
 
 
-@njit(cache=True)
+@compiled
 def _extend(Q: Array, k: int, alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> bool:
     """Make a Lanczos vector of Q[k + 1] = P Q[k]; whether the space is complete without it."""
     d = Q.shape[1]
@@ -167,7 +167,7 @@ def _extend(Q: Array, k: int, alpha: NDArray[np.float64], beta: NDArray[np.float
     return exact
 
 
-@njit(cache=True)
+@compiled
 def _eigenvector(
     Q: Array,
     k: int,
@@ -191,7 +191,7 @@ def _eigenvector(
         u[r] /= length
 
 
-@njit(cache=True)
+@compiled
 def negative_eigenpair(
     P: Array,
     mu0: float,
@@ -255,7 +255,7 @@ def negative_eigenpair(
     return -1, mu
 
 
-@njit(cache=True)
+@compiled
 def split(x: Array, y: Array, xx: float, yy: float, side: float, g: Array, h: Array) -> float:
     """±(xyᵀ + yxᵀ)/2 = ggᵀ − hhᵀ with g·h = 0, from xx = ‖x‖² and yy = ‖y‖², both positive.
 
@@ -268,7 +268,7 @@ def split(x: Array, y: Array, xx: float, yy: float, side: float, g: Array, h: Ar
     return alpha * alpha
 
 
-@njit(cache=True)
+@compiled
 def _follow(P: Array, mu: float, u: Array, c: float, v: Array, Pv: Array, Pu: Array) -> bool:
     """P for M + μ u uᵀ + c v vᵀ, from Pv = P v, which is used up as Pu is.
 
@@ -292,14 +292,14 @@ def _follow(P: Array, mu: float, u: Array, c: float, v: Array, Pv: Array, Pu: Ar
     return ratio > 0.0
 
 
-@njit(cache=True)
+@compiled
 def add_to_inverse(P: Array, c: float, v: Array, Pv: Array) -> None:
     """P for M + c v vᵀ; P v is written."""
     symv(P, v, Pv)
     rank_one(P, -c / (1.0 + c * dot(v, Pv)), Pv)
 
 
-@njit(cache=True)
+@compiled
 def rank_two_step(
     P: Array, mu0: float, c: float, g: Array, h: Array, guess: float, Q: Array, u: Array
 ) -> tuple[int, float]:
@@ -315,7 +315,7 @@ def rank_two_step(
     return steps, mu
 
 
-@njit(cache=True)
+@compiled
 def _raise_scores(score: NDArray[np.float64], V: Array, i: int, mu: float, u: Array) -> None:
     """What the later examples score after M += μ u uᵀ."""
     for j in range(i + 1, V.shape[0]):
@@ -323,7 +323,7 @@ def _raise_scores(score: NDArray[np.float64], V: Array, i: int, mu: float, u: Ar
         score[j] += mu * along * along
 
 
-@njit(cache=True)
+@compiled
 def recursion(
     score: NDArray[np.float64],
     K: NDArray[np.float64],

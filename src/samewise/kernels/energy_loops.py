@@ -8,16 +8,16 @@ Rounding may have left values below zero, which are read as zero. Sums are in fl
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
+from samewise.kernels.compiling import compiled
 
 # Cells of the lookup table for each threshold: most cells hold none, and few more than one.
 _CELLS = 4
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def nearest(D: Array, starts: Indices, own: NDArray[np.float64]) -> None:
     """own_tc := the k smallest values of row t in class c, ascending; ∞ where there are fewer.
 
@@ -46,7 +46,7 @@ def nearest(D: Array, starts: Indices, own: NDArray[np.float64]) -> None:
                     farthest = best[k - 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def invasions(
     D: Array, starts: Indices, perimeters: Array, reach: Array, out: NDArray[np.float64]
 ) -> None:
@@ -77,7 +77,7 @@ def invasions(
             out[t, c] = total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def impostors(
     D: Array,
     starts: Indices,
@@ -128,7 +128,7 @@ def impostors(
             out[t, order[t, p] // k] += rising[p] * N - S
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _below(values: Array, top: float, near: NDArray[np.float64], m: int) -> int:
     """Append the values below top to the first m of `near`; how many there are then."""
     for l in range(values.shape[0]):  # noqa: E741
@@ -139,7 +139,7 @@ def _below(values: Array, top: float, near: NDArray[np.float64], m: int) -> int:
     return m
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _hinges(tau: NDArray[np.float64], values: NDArray[np.float64]) -> float:
     total = 0.0
     for d in values:
@@ -148,7 +148,7 @@ def _hinges(tau: NDArray[np.float64], values: NDArray[np.float64]) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _sort_in(
     values: NDArray[np.float64],
     rising: NDArray[np.float64],
@@ -181,6 +181,6 @@ def _sort_in(
         sums[p] += d
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _cell(value: float, top: float, q: int) -> int:
     return int(value / top * (_CELLS * q))

@@ -18,10 +18,10 @@ import math
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 from samewise.kernels.rank_one import FAST
 
 Numbers: TypeAlias = NDArray[np.int64]
@@ -48,7 +48,7 @@ CLOSE, OPPOSITE = 0.3, -0.4
 direction has a cosine below the second with its own."""
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _similarities(rows: Array, half: Array, z: Array, out: Array) -> None:
     """z·row − ‖row‖²/2, of the first coordinates of z: the larger, the nearer."""
     for j in range(rows.shape[0]):
@@ -59,7 +59,7 @@ def _similarities(rows: Array, half: Array, z: Array, out: Array) -> None:
         out[j] = total - half[j]
 
 
-@njit(cache=True)
+@compiled
 def nearest_pivots(pivots: Array, half: Array, z: Array, n: int) -> Numbers:
     """The n nearest pivots, nearest first; of equally near ones the first."""
     m = pivots.shape[0]
@@ -81,7 +81,7 @@ def nearest_pivots(pivots: Array, half: Array, z: Array, n: int) -> Numbers:
     return found
 
 
-@njit(cache=True)
+@compiled
 def put(cells: Cells, slot: int, cell: int) -> bool:
     """Put a slot into a cell that has room; whether the cell is then full."""
     members, counts, of_slot = cells
@@ -91,7 +91,7 @@ def put(cells: Cells, slot: int, cell: int) -> bool:
     return counts[cell] == members.shape[1]
 
 
-@njit(cache=True)
+@compiled
 def take_out(cells: Cells, slot: int) -> None:
     """Take a slot out of its cell."""
     members, counts, of_slot = cells
@@ -105,7 +105,7 @@ def take_out(cells: Cells, slot: int) -> None:
     of_slot[slot] = -1
 
 
-@njit(cache=True)
+@compiled
 def sketch(z: Array, offset: float, number: int, sketches: Sketches, slot: int) -> None:
     """Write the sketch of an event with coordinates z."""
     codes, floats, whole = sketches
@@ -122,7 +122,7 @@ def sketch(z: Array, offset: float, number: int, sketches: Sketches, slot: int) 
     whole[slot, _NUMBER], whole[slot, ENDED] = number, NEVER
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _candidates(
     z: Array,
     near: Numbers,
@@ -161,7 +161,7 @@ def _candidates(
     return held
 
 
-@njit(cache=True)
+@compiled
 def _keep_nearest(found: Numbers, scores: Array, n: int, most: int) -> int:
     """Of n candidates, move the `most` with the highest scores to the front; how many there are.
 
@@ -203,7 +203,7 @@ def _keep_nearest(found: Numbers, scores: Array, n: int, most: int) -> int:
     return kept
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _dot(u: Array, v: Array) -> Any:
     total = v.dtype.type(0)
     for k in range(v.shape[0]):
@@ -211,7 +211,7 @@ def _dot(u: Array, v: Array) -> Any:
     return total
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _add_directions(
     out: Array, vectors: Array, slots: Numbers, weights: NDArray[np.float64]
 ) -> None:
@@ -233,7 +233,7 @@ def _add_directions(
         j += 1
 
 
-@njit(cache=True)
+@compiled
 def recall(
     q: Array,
     z: Array,
@@ -278,7 +278,7 @@ def recall(
     return close[:n_close]
 
 
-@njit(cache=True)
+@compiled
 def contradict(
     direction: Array,
     close: Numbers,
@@ -296,7 +296,7 @@ def contradict(
             whole[slot, ENDED] = number
 
 
-@njit(cache=True)
+@compiled
 def seen_by_none(numbers: Numbers, of_slot: Numbers, views: Numbers, n: int) -> NDArray[Any]:
     """Which of the first n slots are in a cell although no view sees their event."""
     found = np.zeros(n, dtype=np.bool_)

@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg.blas import get_blas_funcs
 
 from samewise._typing import Array
 from samewise.kernels import blocked
+from samewise.kernels.compiling import compiled
 from samewise.kernels.rank_one import FAST, _add_bilinear, _bilinear, _sq_norm
 from samewise.kernels.steps import ROUNDING, Moved, Rows, Wanted
 
@@ -33,7 +33,7 @@ FLOOR = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-5}
 """qᵀΛq stays above this part of ‖q‖²: below it, rounding decides, and Λ ⪰ 0 would be lost."""
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _row_moments(row: Array, v: Array, v2: Array) -> tuple[float, float]:
     """Σ_k w_k v_k and Σ_k σ_k v_k²."""
     score = 0.0
@@ -44,7 +44,7 @@ def _row_moments(row: Array, v: Array, v2: Array) -> tuple[float, float]:
     return score, variance
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _move_row(row: Array, v: Array, v2: Array, f: float, g: float) -> None:
     """w_k += f σ_k v_k, σ_k −= g (σ_k v_k)²."""
     for k in range(v.shape[0]):
@@ -52,7 +52,7 @@ def _move_row(row: Array, v: Array, v2: Array, f: float, g: float) -> None:
         row[k] = complex(w + f * s * v[k], s * max(1.0 - g * s * v2[k], LEAST))
 
 
-@njit(cache=True)
+@compiled
 def diagonal_dense(
     G: NDArray[np.complexfloating[Any]],
     L: Array,
@@ -86,7 +86,7 @@ def diagonal_dense(
                 _move_row(G[k], v, v2, tau[i] * u[k], u[k] * u[k] / divisor[i])
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _gather_moments(row: Array, at: NDArray[np.uint32], v: Array, v2: Array) -> tuple[float, float]:
     score = 0.0
     variance = 0.0
@@ -97,7 +97,7 @@ def _gather_moments(row: Array, at: NDArray[np.uint32], v: Array, v2: Array) -> 
     return score, variance
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _scatter_moves(
     row: Array, at: NDArray[np.uint32], v: Array, v2: Array, f: float, g: float
 ) -> None:
@@ -106,7 +106,7 @@ def _scatter_moves(
         row[at[k]] = complex(w + f * s * v[k], s * max(1.0 - g * s * v2[k], LEAST))
 
 
-@njit(cache=True)
+@compiled
 def diagonal_sparse(
     G: NDArray[np.complexfloating[Any]],
     left_rows: Rows,
@@ -144,7 +144,7 @@ def diagonal_sparse(
             _scatter_moves(G[u_at[k]], v_at, v, v2, tau[i] * u[k], u[k] * u[k] / divisor[i])
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _replay_row(row: Array, variances: Array, v: Array, v2: Array, f: float, g: float) -> None:
     """What `_move_row` did to W, times a factor within f, onto another row."""
     for k in range(v.shape[0]):
@@ -153,7 +153,7 @@ def _replay_row(row: Array, variances: Array, v: Array, v2: Array, f: float, g: 
         variances[k] = s * max(1.0 - g * s * v2[k], LEAST)
 
 
-@njit(cache=True)
+@compiled
 def replay_dense(
     M: Array,
     S: Array,
@@ -173,7 +173,7 @@ def replay_dense(
                 _replay_row(M[k], S[k], v, v2, f, g)
 
 
-@njit(cache=True)
+@compiled
 def replay_sparse(
     M: Array,
     S: Array,
@@ -196,7 +196,7 @@ def replay_sparse(
                 variances[at] = s * max(1.0 - s * g * g / divisor[i], LEAST)
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _symmetric_times(T: Array, v: Array, out: NDArray[np.float64]) -> float:
     """out = T v, from the lower triangle, each row of which is read once; returns vᵀTv."""
     total = 0.0
@@ -211,7 +211,7 @@ def _symmetric_times(T: Array, v: Array, out: NDArray[np.float64]) -> float:
     return total
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _take_away(T: Array, factor: float, a: NDArray[np.float64]) -> None:
     """T −= factor a aᵀ, the lower triangle."""
     for r in range(a.shape[0]):
@@ -220,13 +220,13 @@ def _take_away(T: Array, factor: float, a: NDArray[np.float64]) -> None:
             row[k] -= x * a[k]
 
 
-@njit(cache=True)
+@compiled
 def shrinkage(s: float, t: float, rho: float, least: float) -> float:
     """How much of (Λq)(Λq)ᵀ goes: t / (ρ + s t), but what is left of s = qᵀΛq exceeds `least`."""
     return min(t / (rho + s * t), max(s - least, 0.0) / (s * s))
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _times(W: Array, q: Array, p: Array, h: NDArray[np.float64], k: NDArray[np.float64]) -> None:
     """h = Wᵀq and k = W p."""
     h[:] = 0.0
@@ -239,7 +239,7 @@ def _times(W: Array, q: Array, p: Array, h: NDArray[np.float64], k: NDArray[np.f
         k[r] = inner
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _move_by_mistake(
     W: Array,
     q: Array,
@@ -262,7 +262,7 @@ def _move_by_mistake(
     _add_bilinear(W, 1.0, k, c)
 
 
-@njit(cache=True)
+@compiled
 def factored_dense(
     state: Factored,
     L: Array,
@@ -352,7 +352,7 @@ def factored_block(
     return left, both[1]
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _walk(
     score: NDArray[np.float64],
     A: NDArray[np.float64],

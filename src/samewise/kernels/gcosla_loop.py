@@ -15,11 +15,11 @@ import math
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg.blas import get_blas_funcs
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 from samewise.kernels.cone import (
     MAX_LANCZOS,
     Inverse,
@@ -55,7 +55,7 @@ Moves: TypeAlias = tuple[
 """a, the violation, the b it met, c, plus and minus of each pair: written by the loop."""
 
 
-@njit(cache=True)
+@compiled
 def _violation(margins: Margins, y: float, b: float, scored: Three, known: bool) -> float:
     """y (b − s_A) + γ, with s_A = 0 where a length is lost."""
     xx, yy, xy = scored
@@ -63,7 +63,7 @@ def _violation(margins: Margins, y: float, b: float, scored: Three, known: bool)
     return y * (b - s) + margins[0]
 
 
-@njit(cache=True)
+@compiled
 def _step(
     margins: Margins, y: float, b: float, scored: Three, inner: Three, known: bool
 ) -> tuple[float, float, float]:
@@ -89,7 +89,7 @@ def _step(
     return a, signed, min(max(moved, -1.0 + gamma), 1.0 - gamma)
 
 
-@njit(cache=True)
+@compiled
 def _update_scores(
     score: NDArray[np.float64], K: NDArray[np.float64], i: int, signed: float
 ) -> None:
@@ -104,7 +104,7 @@ def _update_scores(
         score[2, j] += half * (left_x * right_y + left_y * right_x)
 
 
-@njit(cache=True)
+@compiled
 def _raise_scores(score: NDArray[np.float64], Z: Array, i: int, mu: float, u: Array) -> None:
     """What the later pairs score after A += μ u uᵀ."""
     n = score.shape[1]
@@ -115,7 +115,7 @@ def _raise_scores(score: NDArray[np.float64], Z: Array, i: int, mu: float, u: Ar
         score[2, j] += mu * left * right
 
 
-@njit(cache=True)
+@compiled
 def recursion(
     score: NDArray[np.float64],
     K: NDArray[np.float64],

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from samewise.kernels.compiling import compiled
 
-@njit(cache=True)
+
+@compiled
 def gram_schmidt(
     R: NDArray[np.float64], scale: NDArray[np.float64], tol: float
 ) -> tuple[NDArray[np.float64], NDArray[Any]]:

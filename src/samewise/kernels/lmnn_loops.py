@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
+from samewise.kernels.compiling import compiled
 from samewise.kernels.rank_one import FAST
 
 # Columns compared at once before anyone looks which of them it was.
@@ -70,7 +70,7 @@ class PairList(NamedTuple):
     columns: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _squared_distance(x: Array, y: Array) -> Any:
     total = x.dtype.type(0)
     for c in range(x.shape[0]):
@@ -79,7 +79,7 @@ def _squared_distance(x: Array, y: Array) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _nearer(x: Array, y: Array, limit: float) -> bool:
     """Whether ‖x − y‖² < limit; most are out after the first columns."""
     total = x.dtype.type(0)
@@ -92,7 +92,7 @@ def _nearer(x: Array, y: Array, limit: float) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _count_above(g: Array, u: float, h: float, us: Array, hs: Array) -> int:
     """How many c have g_c > min(u + hs_c, us_c + h)."""
     # Counted in the type that is compared: widening to integers would take half of the time.
@@ -102,7 +102,7 @@ def _count_above(g: Array, u: float, h: float, us: Array, hs: Array) -> int:
     return int(found)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def impostor_pairs(
     points: SearchedPoints,
     who: NDArray[np.int32],
@@ -177,7 +177,7 @@ def impostor_pairs(
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def reaches(
     Z: Array,
     targets: NDArray[np.int32],
@@ -206,7 +206,7 @@ def reaches(
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _hinges(
     reach: Array,
     distance: float,
@@ -242,7 +242,7 @@ def _hinges(
     return loss, slope, active
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def push(
     Z: Array,
     V: Array,
@@ -292,7 +292,7 @@ def push(
     return loss, slope, active
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def pull(
     V: Array,
     targets: NDArray[np.int32],

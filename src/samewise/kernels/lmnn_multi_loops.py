@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 from samewise.kernels.lmnn_loops import _CHUNK, _nearer, _squared_distance
 from samewise.kernels.rank_one import FAST
 
@@ -34,7 +34,7 @@ class GroupMembers(NamedTuple):
     highs: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _count_closer(g: Array, bound: float, half: Array) -> int:
     """How many c have g_c > bound + half_c."""
     close = 0
@@ -43,7 +43,7 @@ def _count_closer(g: Array, bound: float, half: Array) -> int:
     return close
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def impostors(
     E: NDArray[np.float32],
     half: NDArray[np.float32],
@@ -113,7 +113,7 @@ def impostors(
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def reaches(
     Z: Array,
     firsts: NDArray[np.int32],
@@ -130,7 +130,7 @@ def reaches(
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def push(
     Z: Array,
     rows: NDArray[np.int32],
@@ -173,7 +173,7 @@ def push(
     return loss, active
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def pull(
     V: Array,
     firsts: NDArray[np.int32],

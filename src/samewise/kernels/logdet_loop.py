@@ -8,9 +8,9 @@ Both loops move A by A⁻¹ ← A⁻¹ + β v vᵀ, which by Sherman and Morriso
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from samewise.kernels.compiling import compiled
 from samewise.kernels.steps import ROUNDING
 
 Vector = NDArray[np.float64]
@@ -19,14 +19,14 @@ BLOCK = 16
 """Pairs after which A is moved: as many steps of rank one, made by one product."""
 
 
-@njit(cache=True)
+@compiled
 def _product(A: Vector, v: Vector, w: Vector) -> float:
     """w = Av; returns vᵀAv."""
     np.dot(A, v, w)
     return np.dot(v, w)
 
 
-@njit(cache=True)
+@compiled
 def _add(A: Vector, w: Vector, c: float) -> None:
     """A += c w wᵀ."""
     for i in range(w.shape[0]):
@@ -36,7 +36,7 @@ def _add(A: Vector, w: Vector, c: float) -> None:
             row[j] += f * w[j]
 
 
-@njit(cache=True)
+@compiled
 def cycle(
     A: Vector, V: Vector, delta: Vector, gamma: Vector, duals: Vector, bounds: Vector
 ) -> None:
@@ -93,7 +93,7 @@ def cycle(
         A += np.dot(scaled[:n].T, W)
 
 
-@njit(cache=True)
+@compiled
 def online(
     A: Vector,
     V: Vector,

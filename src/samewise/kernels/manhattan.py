@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from samewise.kernels.compiling import compiled
 
 _TILE = 1024
 
@@ -35,7 +36,7 @@ def manhattan(X: NDArray[np.float64], YT: NDArray[np.float64]) -> NDArray[np.flo
     return D
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _add(X: Any, YT: Any, D: Any) -> None:
     n, d = X.shape
     m = YT.shape[1]

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
 from samewise.kernels.adapter_loops import products
+from samewise.kernels.compiling import compiled
 from samewise.kernels.pairwise import row_slices
 from samewise.kernels.rank_one import FAST
 
@@ -96,7 +96,7 @@ def rounding(terms: int) -> float:
     return (terms + 8) * float(np.finfo(np.float32).eps)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def nearest(
     queries: Queries,
     first: int,
@@ -166,7 +166,7 @@ def nearest(
                 _insert(squared[a, :k], out[a, :k], distance, b)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def squared_distances_of(
     Q: Array, X: Array, rows: Indices, columns: Indices, out: NDArray[np.float64]
 ) -> None:
@@ -175,7 +175,7 @@ def squared_distances_of(
         out[at] = _squared_distance(Q[rows[at]], X[columns[at]])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _squared_distance(x: Array, y: Array) -> float:
     total = 0.0
     for c in range(x.shape[0]):
@@ -184,7 +184,7 @@ def _squared_distance(x: Array, y: Array) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _insert(values: Array, indices: Indices, value: float, index: int) -> None:
     """Put a value into an ascending list whose last entry falls out."""
     at = values.shape[0] - 1
@@ -194,7 +194,7 @@ def _insert(values: Array, indices: Indices, value: float, index: int) -> None:
     values[at], indices[at] = value, index
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _any_below(half: Array, g: Array, bound: float) -> bool:
     """Whether any half_c − g_c is below the bound."""
     closer = np.float32(0)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from samewise._typing import Array, Indices
+from samewise.kernels.compiling import compiled
 from samewise.kernels.rank_one import FAST
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def pair_distances(E: Array, left: Indices, right: Indices, out: Array) -> None:
     """out_t = ‖e_l − e_r‖² for each pair.
 
@@ -29,7 +28,7 @@ def pair_distances(E: Array, left: Indices, right: Indices, out: Array) -> None:
         out[t] = total
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def add_weighted_differences(
     E: Array, left: Indices, right: Indices, weight: Array, out: Array
 ) -> None:

@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 from samewise.kernels.steps import Moved, Rows, StepTuple, Wanted, step_size
 
 # Sums may be reordered (that is what lets them use vector registers); NaN and infinity keep their
@@ -26,7 +26,7 @@ from samewise.kernels.steps import Moved, Rows, StepTuple, Wanted, step_size
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
-@njit(cache=True)
+@compiled
 def gather_differences(X: Array, left: NDArray[Any], right: NDArray[Any], out: Array) -> None:
     """out[i] = X[left[i]] − X[right[i]]."""
     d = X.shape[1]
@@ -36,7 +36,7 @@ def gather_differences(X: Array, left: NDArray[Any], right: NDArray[Any], out: A
             out[i, k] = X[a, k] - X[c, k]
 
 
-@njit(cache=True)
+@compiled
 def gather_triplets(
     X: Array,
     items: Array,
@@ -64,7 +64,7 @@ def gather_triplets(
             weight[i] = 0.0
 
 
-@njit(cache=True)
+@compiled
 def gather_sparse_differences(
     indptr: NDArray[Any],
     indices: NDArray[Any],
@@ -98,7 +98,7 @@ def gather_sparse_differences(
     return n
 
 
-@njit(cache=True)
+@compiled
 def any_in_rows(indptr: NDArray[Any], data: Array, out: NDArray[np.bool_]) -> None:
     """Which CSR rows hold anything but zeros."""
     for i in range(out.shape[0]):
@@ -109,7 +109,7 @@ def any_in_rows(indptr: NDArray[Any], data: Array, out: NDArray[np.bool_]) -> No
                 break
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _quadratic(M: Array, v: Array) -> float:
     """vᵀMv from the lower triangle, four rows at a time."""
     d = v.shape[0]
@@ -136,7 +136,7 @@ def _quadratic(M: Array, v: Array) -> float:
     return total
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _sq_norm(v: Array) -> float:
     total = 0.0
     for k in range(v.shape[0]):
@@ -144,7 +144,7 @@ def _sq_norm(v: Array) -> float:
     return total
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _add(M: Array, c: float, v: Array) -> None:
     """M += c v vᵀ on the lower triangle.
 
@@ -159,7 +159,7 @@ def _add(M: Array, c: float, v: Array) -> None:
             row[k] += f * v[k]
 
 
-@njit(cache=True)
+@compiled
 def dense(
     M: Array,
     V: Array,
@@ -195,7 +195,7 @@ def dense(
     return V.shape[0], b
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _gather(row: Array, at: NDArray[np.uint32], v: Array) -> float:
     """Σ_k row[at_k] v_k."""
     total = 0.0
@@ -204,14 +204,14 @@ def _gather(row: Array, at: NDArray[np.uint32], v: Array) -> float:
     return total
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _scatter(row: Array, at: NDArray[np.uint32], v: Array, f: float) -> None:
     """row[at_k] += f v_k."""
     for k in range(v.shape[0]):
         row[at[k]] += f * v[k]
 
 
-@njit(cache=True)
+@compiled
 def sparse(
     M: Array,
     rows: Rows,
@@ -252,7 +252,7 @@ def sparse(
     return n, b
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _bilinear(W: Array, u: Array, v: Array) -> float:
     """uᵀWv, four rows at a time."""
     m, n = W.shape
@@ -274,7 +274,7 @@ def _bilinear(W: Array, u: Array, v: Array) -> float:
     return total
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _add_bilinear(W: Array, c: float, u: Array, v: Array) -> None:
     """W += c u vᵀ."""
     for r in range(u.shape[0]):
@@ -284,7 +284,7 @@ def _add_bilinear(W: Array, c: float, u: Array, v: Array) -> None:
             row[k] += f * v[k]
 
 
-@njit(cache=True)
+@compiled
 def dense_bilinear(
     W: Array,
     L: Array,
@@ -321,7 +321,7 @@ def dense_bilinear(
     return L.shape[0], b
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _scatter_rows(
     W: Array, u_at: NDArray[np.uint32], u: Array, v_at: NDArray[np.uint32], v: Array, c: float
 ) -> None:
@@ -342,7 +342,7 @@ def _scatter_rows(
         s += 1
 
 
-@njit(cache=True)
+@compiled
 def sparse_bilinear(
     W: Array,
     left_rows: Rows,

@@ -6,17 +6,17 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 from samewise.kernels.rank_one import FAST
 
 SQUARE = 1e-30
 """A sum of squares that is at least this has lost nothing that counts."""
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _dense_squares(V: Array, squares: NDArray[np.float64]) -> None:
     for i in range(V.shape[0]):
         total = 0.0
@@ -25,7 +25,7 @@ def _dense_squares(V: Array, squares: NDArray[np.float64]) -> None:
         squares[i] = total
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _sparse_squares(indptr: NDArray[Any], data: Array, squares: NDArray[np.float64]) -> None:
     for i in range(squares.shape[0]):
         total = 0.0
@@ -34,7 +34,7 @@ def _sparse_squares(indptr: NDArray[Any], data: Array, squares: NDArray[np.float
         squares[i] = total
 
 
-@njit(cache=True)
+@compiled
 def _ordinary(squares: NDArray[np.float64]) -> tuple[float, float, bool]:
     """The largest and the least of squares, and whether all are sums that have lost nothing."""
     most, least, right = 0.0, np.inf, True
@@ -44,7 +44,7 @@ def _ordinary(squares: NDArray[np.float64]) -> tuple[float, float, bool]:
     return math.sqrt(most), math.sqrt(least), right
 
 
-@njit(cache=True)
+@compiled
 def _extreme(most: float, least: float, v: Array) -> tuple[float, float]:
     """The same with one more row, whose squares may overflow or vanish: by its largest |v_k|."""
     top, total = 0.0, 0.0
@@ -55,7 +55,7 @@ def _extreme(most: float, least: float, v: Array) -> tuple[float, float]:
     return max(most, top) + total, min(least, top) if top > 0.0 else least
 
 
-@njit(cache=True)
+@compiled
 def dense_scale(V: Array) -> tuple[float, float]:
     """How long rows are: the longest, NaN where a value is not finite, and the shortest.
 
@@ -72,7 +72,7 @@ def dense_scale(V: Array) -> tuple[float, float]:
     return most, least
 
 
-@njit(cache=True)
+@compiled
 def sparse_scale(indptr: NDArray[Any], data: Array) -> tuple[float, float]:
     """The same for CSR rows."""
     squares = np.empty(indptr.shape[0] - 1)
@@ -85,7 +85,7 @@ def sparse_scale(indptr: NDArray[Any], data: Array) -> tuple[float, float]:
     return most, least
 
 
-@njit(cache=True)
+@compiled
 def largest(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     """The largest absolute value in two vectors, NaN where one is not finite."""
     most, total = 0.0, 0.0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 
 
-@njit(cache=True)
+@compiled
 def add_rows(G: Array, rows: NDArray[np.intp], values: Array) -> None:
     """G[rows[i]] += values[i] for each i, in their order.
 

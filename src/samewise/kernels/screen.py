@@ -16,10 +16,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 from samewise.kernels.rank_one import FAST
 
 CHUNK = 12
@@ -100,7 +100,7 @@ def _spread(values: Array, blocks: Array) -> None:
         blocks[whole, :, : n - whole * WIDTH] = values[:, whole * WIDTH :]
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def product(data: Array, start: int, u: Array) -> float:
     """A dense row, which starts there, times u."""
     total = 0.0
@@ -109,7 +109,7 @@ def product(data: Array, start: int, u: Array) -> float:
     return total
 
 
-@njit(cache=True)
+@compiled
 def insert(s: float, at: int, values: Array, found: NDArray[Any]) -> None:
     """Keep the largest similarities, the first row where they are equal."""
     k = values.shape[0]
@@ -125,7 +125,7 @@ def insert(s: float, at: int, values: Array, found: NDArray[Any]) -> None:
     values[p], found[p] = s, at
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _bounds(z: Array, v: Array, beyond: Array, limits: Array, sums: Array, mask: Mask) -> None:
     """Add Σ v_f z_f over a chunk to the sums; mask says where the bound reaches the limit.
 
@@ -153,7 +153,7 @@ def _bounds(z: Array, v: Array, beyond: Array, limits: Array, sums: Array, mask:
         mask_w[j] = q + beyond_w * rest >= limit_w
 
 
-@njit(cache=True)
+@compiled
 def _marked(
     mask: Mask, words: NDArray[np.uint64], start: int, stop: int, chosen: NDArray[Any]
 ) -> int:
@@ -173,13 +173,13 @@ def _marked(
     return count
 
 
-@njit(cache=True)
+@compiled
 def power_of_two(size: float) -> float:
     """The power of two next above; 1 for 0."""
     return math.ldexp(1.0, math.frexp(size)[1])
 
 
-@njit(cache=True)
+@compiled
 def _turned(u: Array, screen: Screen, v: Array, t: Array) -> tuple[float, float]:
     """v of an example, by chunks, and t, the norm of what lies beyond each chunk.
 
@@ -207,7 +207,7 @@ def _turned(u: Array, screen: Screen, v: Array, t: Array) -> tuple[float, float]
     return offset + rounding, scale * unit
 
 
-@njit(cache=True)
+@compiled
 def screened(
     rows: Rows,
     u: Array,

@@ -11,16 +11,18 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 from samewise.kernels.cone import MAX_LANCZOS, axpy, dot, rank_two_step, split
 from samewise.kernels.rank_one import FAST
 from samewise.kernels.screen import CHUNK, WIDTH, Rows, Screen, Work, insert, product, screened
 from samewise.kernels.steps import Step, step_size
 
-FULL, SYMMETRIC, DIAGONAL = 0, 1, 2
+FULL: int = 0
+SYMMETRIC: int = 1
+DIAGONAL: int = 2
 
 KRYLOV = MAX_LANCZOS + 3
 
@@ -78,7 +80,7 @@ class Lookahead(NamedTuple):
     work: Work
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _dot(rows: Rows, i: int, u: Array) -> float:
     """x_i·u."""
     indptr, indices, data = rows
@@ -92,7 +94,7 @@ def _dot(rows: Rows, i: int, u: Array) -> float:
     return total
 
 
-@njit(cache=True)
+@compiled
 def _add_row(rows: Rows, i: int, c: float, out: Array) -> None:
     """out += c x_i."""
     indptr, indices, data = rows
@@ -102,7 +104,7 @@ def _add_row(rows: Rows, i: int, c: float, out: Array) -> None:
         out[at] += c * data[k]
 
 
-@njit(cache=True)
+@compiled
 def _image(A: Array, x: Array, structure: int, u: Array) -> None:
     """u = Aᵀx."""
     if structure == DIAGONAL:
@@ -115,7 +117,7 @@ def _image(A: Array, x: Array, structure: int, u: Array) -> None:
             axpy(x[k], A[k], u)
 
 
-@njit(cache=True)
+@compiled
 def _try(
     rows: Rows, u: Array, candidates: NDArray[Any], values: Array, found: NDArray[Any]
 ) -> None:
@@ -124,7 +126,7 @@ def _try(
             insert(_dot(rows, at, u), at, values, found)
 
 
-@njit(cache=True)
+@compiled
 def advance(A: Array, block: ShownExamples, rule: MarginRule, trace: UpdateTrace) -> int:
     """Show a block of examples; A moves in place. Returns how many rows a screened search scored.
 
@@ -179,7 +181,7 @@ def advance(A: Array, block: ShownExamples, rule: MarginRule, trace: UpdateTrace
     return scored
 
 
-@njit(cache=True)
+@compiled
 def _lookahead(d: int, k: int, n_chunks: int) -> Lookahead:
     mask = np.zeros((2, WIDTH), dtype=np.uint8)
     work = (
@@ -201,7 +203,7 @@ def _lookahead(d: int, k: int, n_chunks: int) -> Lookahead:
     )
 
 
-@njit(cache=True)
+@compiled
 def _prepare(
     A: Array,
     rows: Rows,
@@ -222,7 +224,7 @@ def _prepare(
         _image(A, xs[a], structure, us[a])
 
 
-@njit(cache=True)
+@compiled
 def _search(block: ShownExamples, i: int, ready: int, ahead: Lookahead) -> int:
     """Find the impostors of example i, or i and the next; returns how many rows were scored."""
     rows, targets, asked, seeds = block.rows, block.targets, block.asked, block.seeds
@@ -239,7 +241,7 @@ def _search(block: ShownExamples, i: int, ready: int, ahead: Lookahead) -> int:
     return scored
 
 
-@njit(cache=True)
+@compiled
 def _search_pool(
     rows: Rows, u: Array, pool: NDArray[Any], inverse: Array, i: int, top: Array, best: NDArray[Any]
 ) -> None:
@@ -251,7 +253,7 @@ def _search_pool(
             insert(s * inverse[i, j] if inverse.shape[0] else s, at, top, best)
 
 
-@njit(cache=True)
+@compiled
 def _search_all(
     rows: Rows, u: Array, own: NDArray[Any], inverse: Array, i: int, top: Array, best: NDArray[Any]
 ) -> None:
@@ -262,7 +264,7 @@ def _search_all(
             insert(s * inverse[i, at] if inverse.shape[0] else s, at, top, best)
 
 
-@njit(cache=True)
+@compiled
 def _margin(
     rows: Rows, u: Array, targets: NDArray[Any], target_inverse: Array, i: int, top: Array
 ) -> float:
@@ -276,7 +278,7 @@ def _margin(
     return margin
 
 
-@njit(cache=True)
+@compiled
 def _contrast(
     rows: Rows,
     targets: NDArray[Any],
@@ -301,7 +303,7 @@ def _contrast(
         _add_row(rows, best[q], -c, w)
 
 
-@njit(cache=True)
+@compiled
 def _step(step: Step, wanted: float, structure: int, violation: float, x: Array, w: Array) -> float:
     if wanted == 0.0:
         return 1.0
@@ -311,7 +313,7 @@ def _step(step: Step, wanted: float, structure: int, violation: float, x: Array,
     return step_size(violation, gain, 1.0, step)
 
 
-@njit(cache=True)
+@compiled
 def _place(pool: NDArray[Any], at: int) -> int:
     j = 0
     while pool[j] != at:
@@ -319,7 +321,7 @@ def _place(pool: NDArray[Any], at: int) -> int:
     return j
 
 
-@njit(cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _gain(x: Array, w: Array, structure: int) -> float:
     """How much a step of τ = 1 raises the margin xᵀAw."""
     xx, ww, xw, both = 0.0, 0.0, 0.0, 0.0
@@ -333,7 +335,7 @@ def _gain(x: Array, w: Array, structure: int) -> float:
     return xx * ww + xw * xw if structure == SYMMETRIC else xx * ww
 
 
-@njit(cache=True)
+@compiled
 def _move(A: Array, tau: float, x: Array, w: Array, structure: int, psd: bool) -> None:
     """A += τ x wᵀ, + its transpose where A is symmetric."""
     d = x.shape[0]
@@ -351,7 +353,7 @@ def _move(A: Array, tau: float, x: Array, w: Array, structure: int, psd: bool) -
             axpy(c * w[m], x, A[m])
 
 
-@njit(cache=True)
+@compiled
 def _clip(A: Array, u: Array) -> float:
     """A diagonal A becomes P_S(A), by adding μ u; returns μ."""
     moved = 0.0
@@ -363,7 +365,7 @@ def _clip(A: Array, u: Array) -> float:
     return moved
 
 
-@njit(cache=True)
+@compiled
 def _project(
     A: Array, c: float, x: Array, w: Array, P: Array, mu0: float, Q: Array, gh: Array, u: Array
 ) -> tuple[float, float]:

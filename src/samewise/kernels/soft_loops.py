@@ -9,10 +9,10 @@ from __future__ import annotations
 from math import factorial
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
+from samewise.kernels.compiling import compiled
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts: whole multiples of the first, up to 2¹¹, are exact.
@@ -26,7 +26,7 @@ LEAST = {np.dtype(t): 0.4 * float(np.log(np.finfo(t).tiny)) for t in (np.float32
 times as long."""
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(nogil=True, fastmath={"contract"})
 def _exponentials(
     row: Array, most: float, least: float, powers: NDArray[np.float64], bits: NDArray[np.int64]
 ) -> None:
@@ -50,7 +50,7 @@ def _exponentials(
         row[j] *= powers[j]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+@compiled(nogil=True, fastmath={"reassoc", "nsz"})
 def _sum(row: Array) -> float:
     total = 0.0
     for j in range(len(row)):
@@ -58,7 +58,7 @@ def _sum(row: Array) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def soften(
     E: Array,
     start: int,
@@ -93,7 +93,7 @@ def soften(
         sums[1, i] = _sum(row[: starts[own]]) + _sum(row[ends[own] :])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def weigh(E: Array, start: int, starts: Indices, ends: Indices, f: Array, g: Array) -> None:
     """Multiply E_ij by f_i where j is of the class of i, else by g_i."""
     for i in range(E.shape[0]):

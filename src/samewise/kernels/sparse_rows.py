@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from samewise.kernels.compiling import compiled
 
 _Floats = NDArray[np.float64]
 # A plain tuple: numba takes a named one only after a slow look at its class.
@@ -21,7 +22,7 @@ _TABLE = 4096
 _ROUNDING = 1 + 1e-9
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def to_unit(indptr: NDArray[np.int64], data: _Floats) -> None:
     """Divide each row by its length, in place; a zero row stays zero."""
     for i in range(len(indptr) - 1):
@@ -34,7 +35,7 @@ def to_unit(indptr: NDArray[np.int64], data: _Floats) -> None:
                 data[k] /= norm
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def dots(rows: _Rows, one: _Rows, work: _Floats) -> _Floats:
     """x_i·q for every row x_i and the one row q.
 
@@ -55,7 +56,7 @@ def dots(rows: _Rows, one: _Rows, work: _Floats) -> _Floats:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def tables(rows: _Rows, columns: _Rows, n: int) -> _Floats:
     """x_i·t_j for every row x_i and each of n others t_j, which are given by columns (CSC)."""
     indptr, indices, data = rows
@@ -69,7 +70,7 @@ def tables(rows: _Rows, columns: _Rows, n: int) -> _Floats:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def first_above(
     places: NDArray[np.int64],
     s1: _Floats,
@@ -141,7 +142,7 @@ def first_above(
     return len(places), 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def quadratics(rows: _Rows, T: _Floats) -> _Floats:
     """x_iᵀMx_i for every row x_i; the symmetric M stands in the lower triangle of T."""
     indptr, indices, data = rows
@@ -157,7 +158,7 @@ def quadratics(rows: _Rows, T: _Floats) -> _Floats:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def nearest(rows: _Rows, squares: _Floats, one: _Rows, T: _Floats) -> tuple[int, float]:
     """The first row r with the smallest (x − r)ᵀM(x − r) to the one row x, and that value.
 

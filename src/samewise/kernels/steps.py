@@ -6,10 +6,10 @@ import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from samewise._typing import Array
+from samewise.kernels.compiling import compiled
 
 ROUNDING = 1e-12
 """A violation below this is rounding, not a violation: an uncapped step makes the loss exactly 0,
@@ -50,7 +50,7 @@ class Step(NamedTuple):
         return float(self.cap), float(self.relax), bool(self.signed), float(self.tolerance)
 
 
-@njit(cache=True)
+@compiled
 def step_size(p: float, sq_norm: float, weight: float, step: StepTuple) -> float:
     """τ of one example; 0 where it is passive."""
     cap, relax, signed, tolerance = step

@@ -12,7 +12,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.kernels import normalizers
 from samewise.supervision.purposes import STRATEGIES
 
-COUNT = Interval(Integral, 1, None, closed="left")
+COUNT: Any = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 FRACTION = Interval(Real, 0, 1, closed="both")

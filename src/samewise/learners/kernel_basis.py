@@ -8,14 +8,13 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics.pairwise import kernel_metrics
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, NotPSDError
 from samewise.forms import KernelMahalanobis
-from samewise.forms.kernel_mahalanobis import kernel_values
+from samewise.forms.kernel_mahalanobis import KERNELS, kernel_values
 from samewise.kernels.sparse_structure import sound_rows
 from samewise.learners.attributes import Attribute, FormOf, Values
 from samewise.learners.constraints import COUNT, check_at_most
@@ -49,7 +48,7 @@ class KernelBasis(MapLearner, storable=False):
     }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
+        "kernel": [StrOptions({"precomputed", *KERNELS}), callable],
         "kernel_params": [None, dict],
         "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
         "n_directions": [COUNT, None],

@@ -1,8 +1,9 @@
 """How learners are chosen, tuned and judged, and what they learned."""
 
+from samewise.forms.inspection import Inspection, inspect_form
 from samewise.protocols.choice import Choice, choose_learner, tune_learner
+from samewise.protocols.compiling_ahead import warm_up
 from samewise.protocols.fitting import fit_model
-from samewise.protocols.inspection import Inspection, inspect_form
 from samewise.protocols.learner_comparison import Compared, Comparison, compare, compare_each
 from samewise.protocols.measuring import (
     Measured,
@@ -47,4 +48,5 @@ __all__ = [
     "standardization",
     "tune_C",
     "tune_learner",
+    "warm_up",
 ]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.model_selection import ParameterGrid
 
 from samewise._cards import Card, call, share
 from samewise._typing import Matrix
@@ -187,6 +186,9 @@ def tune_learner(
     >>> choice.params["shrinkage"] in (0.0, 0.1, 0.5), len(choice.table)
     (True, 3)
     """
+    # Imported where it is needed: it loads a large part of scikit-learn.
+    from sklearn.model_selection import ParameterGrid
+
     fixed = dict(params or {})
     default = make_learner(name, fixed).get_params()
     grid = {

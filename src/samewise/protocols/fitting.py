@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
+from samewise.kernels.compile_clock import CLOCK
 from samewise.learners import Cosine
 from samewise.model import Model, row_marks, standardized
 from samewise.protocols.choice import Choice, choose_learner, tune_learner
@@ -202,7 +202,7 @@ class _Job:
                 self.say(f"learning: {name}, iteration {info.get('iteration', '')}{shown}")
 
             learner.set_params(callback=watch)
-        start = time.perf_counter()
+        start = CLOCK.now()
         reduction = reduction_for(learner, self.X)
         interrupted = False
         try:
@@ -218,7 +218,7 @@ class _Job:
             "rows": len(self.y),
             "held_out": len(self.y_held),
             "principal_directions": reduction.n_directions,
-            "seconds": time.perf_counter() - start,
+            "seconds": CLOCK.now() - start,
             "interrupted": interrupted,
             "tried": [trial.as_dict() for trial in choice.table],
         }

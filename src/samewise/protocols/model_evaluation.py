@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from samewise._cards import Card, share
 from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.forms import Form
 from samewise.learners import Cosine
-from samewise.model import Model
+from samewise.model import Model, as_model
 from samewise.protocols.measuring import Measured, gain, measure
 from samewise.scores import Gain
 from samewise.supervision.holding_out import hold_out
@@ -193,19 +192,3 @@ def learned_from(model: Model, X: Matrix, feature_names: Sequence[str] | None = 
     if not seen:
         return ""
     return f"; the model was learned from {seen} of them, which flatters it"
-
-
-def as_model(found: Any) -> Model:
-    """A model as it is, or a form or fitted learner made into one without names and scaling."""
-    if isinstance(found, Model):
-        return found
-    if isinstance(found, Form):
-        return Model(found)
-    form = getattr(found, "metric_", None)
-    if not isinstance(form, Form):
-        raise InvalidInputError(
-            f"A Model, a Form or a fitted learner is needed. Got {type(found).__name__}, which has "
-            "no metric."
-        )
-    threshold = getattr(found, "closeness_threshold_", None)
-    return Model(form, learner=type(found).__name__, threshold=threshold)

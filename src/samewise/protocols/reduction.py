@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 from samewise._typing import Array, Matrix
 from samewise.forms import Form
-from samewise.learners import ITML, LMNN, MCML, MMC, NCA, MultiMetricLMNN
 
 MAX_DIRECTIONS = 200
-_SLOW = (ITML, LMNN, MCML, MMC, NCA, MultiMetricLMNN)
+_SLOW = {"ITML", "LMNN", "MCML", "MMC", "NCA", "MultiMetricLMNN"}
+"""By their names: a learner that is not used is not loaded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,8 @@ def reduction_for(learner: Any, X: Matrix, max_directions: int = MAX_DIRECTIONS)
     (50, 4)
     """
     d = X.shape[1]
-    if not isinstance(learner, _SLOW) or sp.issparse(X) or d <= max_directions:
+    slow = any(cls.__name__ in _SLOW for cls in type(learner).__mro__)
+    if not slow or sp.issparse(X) or d <= max_directions:
         return Reduction()
     centered = X - X.mean(axis=0)
     # By the smaller of the two Gram matrices: either gives the same directions.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from samewise import learners
 from samewise.catalog import BY_COMMAND
 from samewise.exceptions import InvalidInputError
+from samewise.kernels.compile_clock import CLOCK
 from samewise.protocols.measuring import knn_correct
 from samewise.protocols.reduction import reduction_for
 from samewise.protocols.row_splits import Parts
@@ -34,7 +34,7 @@ class Trial:
     error : float
         k-NN error on the part it is judged by; NaN if it refused the data.
     seconds : float
-        Wall time of learning, with loading or compiling of code at its first use.
+        Wall time of learning, without what compiling takes at first use.
     refused : str
         Why it could not learn, if it could not.
     correct : array of booleans of shape (n_judged,)
@@ -112,15 +112,15 @@ def try_learner(
     """Learn from the first part, and judge by k-NN on the second."""
     X, y = parts[:2]
     learner = make_learner(name, params, random_state)
-    start = time.perf_counter()
+    start = CLOCK.now()
     try:
         reduction = reduction_for(learner, X)
         form = reduction.lift(learner.fit(reduction.rows(X), y).metric_)
-        seconds, memory = time.perf_counter() - start, _peak()
+        seconds, memory = CLOCK.now() - start, _peak()
         correct = knn_correct(form, *parts, n_neighbors)
     # A parameter out of its range is a ValueError of scikit-learn's.
     except (ValueError, MemoryError) as error:
-        spent = time.perf_counter() - start
+        spent = CLOCK.now() - start
         return Trial(name, params, np.nan, spent, str(error), memory=_peak())
     error_rate = float(np.mean(~correct))
     return Trial(name, params, error_rate, seconds, correct=correct, memory=memory)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy.special import bdtrc, ndtr
 
 from samewise.exceptions import InvalidInputError
 
@@ -62,6 +62,9 @@ def friedman(table: ArrayLike, *, higher_is_better: bool = False) -> Friedman:
         )
     if not np.all(np.isfinite(values)):
         raise InvalidInputError("table must be finite; leave out data sets with missing results.")
+    # Imported where it is needed: it takes as long to load as all else here.
+    from scipy import stats
+
     ranks = stats.rankdata(-values if higher_is_better else values, axis=1)
     mean_ranks = ranks.mean(axis=0)
     if np.all(ranks == ranks[0, 0]):
@@ -137,7 +140,7 @@ def holm_pairwise(mean_ranks: ArrayLike, n_datasets: int) -> NDArray[np.float64]
     i, j = np.triu_indices(k, 1)
     z = np.abs(R[i] - R[j]) / np.sqrt(k * (k + 1) / (6 * n_datasets))
     adjusted = np.eye(k)
-    adjusted[i, j] = adjusted[j, i] = holm(2 * stats.norm.sf(z))
+    adjusted[i, j] = adjusted[j, i] = holm(2 * ndtr(-z))
     return adjusted
 
 
@@ -214,10 +217,10 @@ def s_test(
     k, worse = int(np.sum(a & ~b)), int(np.sum(b & ~a))
     m = k + worse
     if method == "thesis" and m > 12:
-        p_value = float(stats.norm.sf(abs(k - 0.5 * m) / (0.5 * np.sqrt(m))))
+        p_value = float(ndtr(-abs(k - 0.5 * m) / (0.5 * np.sqrt(m))))
     else:
         # Both tails are those of the larger of k and m − k; they meet at m/2.
-        tail = float(stats.binom.sf(max(k, worse) - 1, m, 0.5))
+        tail = float(bdtrc(max(k, worse) - 1, m, 0.5))
         p_value = tail if method == "thesis" else min(1.0, 2 * tail)
     marks = "≫>" if k > worse else "≪<"
     mark = marks[0] if p_value <= 0.01 else marks[1] if p_value <= 0.05 else "="

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Matrix
@@ -144,6 +143,9 @@ class HIER(FromLabels):
 
     def _posteriors(self, X: Matrix, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """W and b of softmax(Wx + b)."""
+        # Imported where it is needed: it loads a large part of scikit-learn.
+        from sklearn.linear_model import LogisticRegression
+
         model = LogisticRegression(C=self.C, max_iter=self.max_iter, tol=self.tol)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import decomposition, discriminant_analysis
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
@@ -247,6 +246,9 @@ class PCA(LinearMap):
             solver = "covariance_eigh" if n >= d else "full"
             Z = centered(X)
             check_differ(Z)
+            # Imported where it is needed: it loads a large part of scikit-learn.
+            from sklearn import decomposition
+
             pca = decomposition.PCA(n_components, svd_solver=solver).fit(Z)
             self._keep_directions(pca.components_, pca.explained_variance_, X.dtype)
         return self
@@ -345,7 +347,10 @@ class LDA(LinearMap):
                 warn_if_singular(within.T @ within)
                 solver = {"solver": "svd"}
                 used = np.flatnonzero(within.any(axis=0))
-            lda = discriminant_analysis.LinearDiscriminantAnalysis(**solver)
+            # Imported where it is needed: it loads a large part of scikit-learn.
+            from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+            lda = LinearDiscriminantAnalysis(**solver)
             try:
                 with warnings.catch_warnings():
                     # Said of every class with one example: its covariance is zero.

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.preprocessing import normalize
 
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import DegenerateInputError, InvalidInputError
@@ -155,6 +154,9 @@ def rows_for(normalizer: Normalizer, X: Matrix) -> Matrix:
     sizes = normalizers.sizes(normalizer, X)
     if not np.isfinite(sizes).all():
         raise InvalidInputError("X has values whose squares overflow; scale the features down.")
+    # Imported where it is needed: it loads a large part of SciPy.
+    from sklearn.preprocessing import normalize
+
     return normalize(_without_small(X)) if normalizer == "cosine" else X
 
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.metrics.pairwise import kernel_metrics
 from sklearn.utils._param_validation import StrOptions
 
 from samewise._typing import Array, Matrix
@@ -21,7 +20,7 @@ from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.forms import Form, KernelMahalanobis
-from samewise.forms.kernel_mahalanobis import kernel_values
+from samewise.forms.kernel_mahalanobis import KERNELS, kernel_values
 from samewise.kernels import psd
 from samewise.kernels.pairwise import dense, row_slices
 from samewise.kernels.steps import Step
@@ -155,7 +154,7 @@ class KernelPOLA(PairDistance, PairLearner):
         "_first": _Point(),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"precomputed", *kernel_metrics()}), callable],
+        "kernel": [StrOptions({"precomputed", *KERNELS}), callable],
         "kernel_params": [None, dict],
     }
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -184,6 +183,9 @@ class TripletLearner(
         self, X: Matrix, y: Any, sample_weight: Any, fraction: float, random: Any
     ) -> tuple[Matrix, Any, Any]:
         """Keep a part of each class for validation; returns the rest."""
+        # Imported where it is needed: it loads a large part of scikit-learn.
+        from sklearn.model_selection import StratifiedShuffleSplit
+
         check_one_kind(y)
         split = StratifiedShuffleSplit(1, test_size=fraction, random_state=random)
         kept, held = next(split.split(np.empty(len(y)), y))

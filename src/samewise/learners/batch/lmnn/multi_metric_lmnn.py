@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
@@ -259,6 +258,9 @@ class MultiMetricLMNN(Batch):
                 f"n_clusters={self.n_clusters} is more than there are points to learn from, "
                 f"{len(X)}. Choose fewer."
             )
+        # Imported where it is needed: it loads a large part of scikit-learn.
+        from sklearn.cluster import KMeans
+
         with warnings.catch_warnings():
             # Fewer distinct points than clusters: some groups stay empty.
             warnings.simplefilter("ignore", ConvergenceWarning)

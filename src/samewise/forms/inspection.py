@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from samewise.forms import Form
+from samewise.forms.form import Form
 
 _TOLERANCE = 1e-9
 
