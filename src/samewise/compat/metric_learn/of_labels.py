@@ -9,7 +9,8 @@ import numpy as np
 from samewise.compat.metric_learn.base import MahalanobisLearner
 from samewise.compat.metric_learn.sampled_constraints import Constraints
 from samewise.compat.metric_learn.starts import start
-from samewise.learners.batch import lmnn, mlkr, nca
+from samewise.learners.batch import mlkr, nca
+from samewise.learners.batch.lmnn import estimator as lmnn
 from samewise.learners.closed import classical, lfda, rca
 
 
