@@ -55,6 +55,12 @@ def attempt(call, *shown):
             counts[name, "refused"] += 1
             check_sentence(error)
             return Refusal(error)
+        except MemoryError as error:
+            # NumPy's own sentence, of an array that was asked for and is larger than the machine.
+            if not str(error).startswith("Unable to allocate"):
+                raise
+            counts[name, "refused"] += 1
+            return Refusal(error)
         finally:
             if FUZZ:
                 faulthandler.cancel_dump_traceback_later()
