@@ -13,6 +13,8 @@ import scipy.sparse as sp
 
 from samewise._typing import Matrix
 from samewise.adapt import Click, LiveAdapter, Thumb
+from samewise.adapt.item_units import single
+from samewise.adapt.own_memory import OwnMemory
 from samewise.catalog import LEARNERS, WHERE
 from samewise.decide import KNNClassifier
 from samewise.files.state import Saved
@@ -27,6 +29,8 @@ from samewise.filtering import (
     TopicFilter,
 )
 from samewise.kernels.compile_clock import CLOCK
+from samewise.scores import retrieval_scores
+from samewise.search import Index
 from samewise.supervision import Pairs, Triplets
 
 _WIDE = 160
@@ -75,7 +79,7 @@ def _runs() -> Iterator[tuple[str, Callable[[], object]]]:
             yield entry.name, partial(_learner, entry.name)
     yield "learners of many features", _wide
     yield "learners of sparse rows", _sparse
-    yield "classifiers", _classifiers
+    yield "classifiers and search", _classifiers
     yield "filters", _filters
 
 
@@ -114,6 +118,8 @@ def _adapter() -> None:
         adapter.feedback(Click(items[0], [3, 4, 5], [1]))
         adapter.rank(items[0], k=10)
         adapter.embed_query(items[:20])
+        own = OwnMemory(adapter._fitted, 4)
+        own.hear(single(items[0]), single(items[1:3]), np.array([1, -1]), 1.0)
         adapter.promote()
         adapter.forget(users=[1])
         state = stored(adapter)
@@ -150,6 +156,10 @@ def _classifiers() -> None:
     for rows in (X, X.astype(np.float32)):
         model = KNNClassifier(_named("LMNN")(max_iter=3), rule="energy").fit(rows, y)
         model.predict(rows)
+        for route in ("tree", "blocked"):
+            Index(None, rows, route=route).query(rows, 3)
+        form = _named("Mahalanobis").identity(rows.shape[1])
+        retrieval_scores(form.blocks(rows, rows), y, y)
 
 
 def _filters() -> None:

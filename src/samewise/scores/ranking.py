@@ -23,7 +23,7 @@ from samewise.scores.tied_rankings import (
     Ties,
     average_precision_of,
     first_gains,
-    ranked,
+    ranking_of,
     reciprocal_rank_of,
     where_relevant,
 )
@@ -272,13 +272,8 @@ def retrieval_scores(
     for rows, C in _checked_blocks(blocks, queries.size, items.size):
         for part in _chunks(C.shape):
             here = rows[part]
-            order, equal = ranked(C[part])
-            if exclude_self:
-                kept = order != here[:, None]
-                # Who stands behind the query itself is now equal to who stands before it, or not.
-                equal[:, 1:] &= kept[:, :-1] | equal[:, :-1]
-                order, equal = (a[kept].reshape(here.size, -1) for a in (order, equal))
-            ranking = Ranking(items[order] == queries[here, None], equal, ties)
+            hits = items == queries[here, None]
+            ranking = ranking_of(C[part], hits, ties, here if exclude_self else None)
             for name, values in _measures(ranking, cutoffs).items():
                 per_query.setdefault(name, np.empty(queries.size))[here] = values
     if np.all(np.isnan(per_query["map"])):
@@ -321,8 +316,7 @@ def rankings(scores: ArrayLike, relevant: ArrayLike, ties: Ties) -> Iterator[Ran
     """Relevance in ranked order, some rows at a time."""
     C, gains = _checked(scores, relevant, ties)
     for rows in _chunks(C.shape):
-        order, equal = ranked(C[rows])
-        yield Ranking(np.take_along_axis(gains[rows] > 0, order, axis=1), equal, ties)
+        yield ranking_of(C[rows], gains[rows] > 0, ties)
 
 
 def _chunks(shape: tuple[int, ...]) -> Iterator[slice]:

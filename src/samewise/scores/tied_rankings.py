@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
 from samewise.kernels.neighbors import top_k
+from samewise.kernels.sorted_hits import mark_hits
 
 _Flags = NDArray[np.bool_]
 _Floats = NDArray[np.float64]
@@ -27,19 +28,16 @@ class Ranking:
     ----------
     hits : bool array of shape (n_queries, n_items)
         Relevance, from the first rank to the last.
-    equal : bool array of the same shape
-        Whether the score is that of the rank before.
-    ties : {"expected", "index"}
-        Whether the order of equal scores is left open or counts.
+    equal : bool array of the same shape, or None
+        Whether the score is that of the rank before; None where the order of equal scores counts.
     """
 
-    def __init__(self, hits: _Flags, equal: _Flags, ties: Ties) -> None:
+    def __init__(self, hits: _Flags, equal: _Flags | None) -> None:
         self.hits, self.n_relevant = hits, hits.sum(axis=1)
+        self.tied = False
         # The order matters only where relevant items stand among others of the same score.
-        self.tied = ties == "expected" and bool(
-            np.any(equal[:, 1:] & (hits[:, 1:] != hits[:, :-1]))
-        )
-        if self.tied:
+        if equal is not None and np.any(equal[:, 1:] & (hits[:, 1:] != hits[:, :-1])):
+            self.tied = True
             first, size = _groups(equal)
             at = np.flatnonzero(hits)
             earlier = np.searchsorted(at, first)
@@ -165,6 +163,38 @@ def first_gains(C: Array, G: NDArray[Any], k: int, ties: Ties) -> NDArray[Any]:
     share = np.mean(G[cut], axis=1, where=C[cut] == last, keepdims=True, dtype=np.float64)
     gains[cut] = np.where(values[cut, :k] == last, share, gains[cut])
     return gains
+
+
+def ranking_of(C: Array, hits: _Flags, ties: Ties, left_out: Indices | None = None) -> Ranking:
+    """The relevance of each row by falling value.
+
+    Parameters
+    ----------
+    C : array of shape (n_queries, n_items)
+    hits : bool array of the same shape
+    ties : {"expected", "index"}
+    left_out : array of shape (n_queries,), default=None
+        An item of each row that is not ranked.
+    """
+    if ties == "index":
+        order = ranked(C)[0]
+        hits = np.take_along_axis(hits, order, axis=1)
+        if left_out is not None:
+            hits = hits[order != left_out[:, None]].reshape(len(C), -1)
+        return Ranking(hits, None)
+    # To sort values takes a fraction of the time in which their order is found.
+    values = -C
+    if left_out is not None:
+        rows = np.arange(len(C))
+        hits = hits.copy()
+        values[rows, left_out], hits[rows, left_out] = np.inf, False
+    ordered, found = np.sort(values, axis=1), np.zeros_like(hits)
+    relevant = np.sort(np.where(hits, values, np.inf), axis=1)
+    mark_hits(ordered, relevant, hits.sum(axis=1), found)
+    if left_out is not None:
+        # It is among the last ones, and relevant items come first among equal ones.
+        ordered, found = ordered[:, :-1], np.ascontiguousarray(found[:, :-1])
+    return Ranking(found, _as_before(ordered))
 
 
 def ranked(C: Array) -> tuple[Indices, _Flags]:
