@@ -356,7 +356,8 @@ class LDA(LinearMap):
                     # Said of every class with one example: its covariance is zero.
                     warnings.filterwarnings("ignore", "Only one sample available")
                     lda.fit(Z[:, used], labels)
-            except np.linalg.LinAlgError as error:
+            except (np.linalg.LinAlgError, IndexError) as error:
+                # An IndexError where scikit-learn finds no direction at all.
                 raise self._too_singular() from error
             L = np.zeros((min(most, lda.scalings_.shape[1]), X.shape[1]))
             L[:, used] = lda.scalings_[:, : len(L)].T
