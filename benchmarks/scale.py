@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from samewise import LMNN, PCA, Covariance, scale
+from samewise import LMNN, PCA, scale
 from samewise.datasets import load
 
 N_WORKERS = 2
-GHOSTS = ((20_000, "letter"), (40_000, "mnist"))
+GHOSTS = ((20_000, "letter"), (20_000, "mnist"))
 
 
 @contextmanager
@@ -71,7 +71,6 @@ def run_overhead() -> list[dict[str, object]]:
         for name, n, plain, many in (
             ("letter", 20_000, LMNN(), scale.DaskLMNN(client)),
             ("mnist", 60_000, LMNN(), scale.DaskLMNN(client)),
-            ("mnist", 60_000, Covariance(), scale.DaskCovariance(client)),
         ):
             X, y = _rows(name, n)
             parts = _in_parts(N_WORKERS, X, y)
@@ -86,8 +85,7 @@ def run_overhead() -> list[dict[str, object]]:
                 "wanted": "≤ 1.5 from 60 000 rows",
                 "s": f"{seconds:.1f} → {seconds_2:.1f}",
             }
-            if hasattr(one, "loss_"):
-                row["loss differs by"] = f"{abs(two.loss_ / one.loss_ - 1):.0e}"
+            row["loss differs by"] = f"{abs(two.loss_ / one.loss_ - 1):.0e}"
             rows.append(row)
     return rows
 

@@ -10,6 +10,7 @@ from samewise.scale.lmnn import DaskLMNN
 from samewise.scale.mixing import mix
 from samewise.scale.neighbor_sums import DaskMCML, DaskNCA
 from samewise.scale.pair_sums import DaskITML, DaskMMC
+from samewise.scale.ranking_in_parts import nearest, ranking_scores
 from samewise.scale.space_partition import partition
 
 __all__ = [
@@ -23,5 +24,7 @@ __all__ = [
     "DaskPCA",
     "DaskRCA",
     "mix",
+    "nearest",
     "partition",
+    "ranking_scores",
 ]
