@@ -10,6 +10,7 @@ from samewise.scale.lmnn import DaskLMNN
 from samewise.scale.mixing import mix
 from samewise.scale.neighbor_sums import DaskMCML, DaskNCA
 from samewise.scale.pair_sums import DaskITML, DaskMMC
+from samewise.scale.parquet_streams import learn_stream
 from samewise.scale.ranking_in_parts import nearest, ranking_scores
 from samewise.scale.space_partition import partition
 
@@ -23,6 +24,7 @@ __all__ = [
     "DaskNCA",
     "DaskPCA",
     "DaskRCA",
+    "learn_stream",
     "mix",
     "nearest",
     "partition",
