@@ -19,6 +19,7 @@ from samewise.scores import retrieval_scores
 
 N_WORKERS = 2
 GHOSTS = ((20_000, "letter"), (20_000, "mnist"))
+CAP = "700MiB"
 DIRECTIONS, N_TRIPLETS, STREAMS = 128, 32_000, (1, 8, 32)
 
 
@@ -129,6 +130,44 @@ def run_task() -> list[dict[str, object]]:
                 "CPU ms": f"{1e3 * (_cpu(client) - cpu) / n:.1f}",
             }
         ]
+
+
+def run_out_of_core() -> list[dict[str, object]]:
+    """Rows that are made on the fly, in blocks of 32 MB, and are never there together."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    n_blocks, n, d = 64, 80_000, 50
+    with (
+        LocalCluster(
+            n_workers=N_WORKERS,
+            threads_per_worker=1,
+            memory_limit=CAP,
+            dashboard_address=":0",
+        ) as workers,
+        Client(workers) as client,
+    ):
+        X = da.random.default_rng(0).normal(size=(n_blocks * n, d), chunks=(n, d))
+        before = max(client.run(_peak).values())
+        cpu, start = _cpu(client), time.perf_counter()
+        scale.DaskPCA(client).fit(X)
+        return [
+            {
+                "GB": f"{X.nbytes / 1e9:.1f}",
+                "cap of a worker": CAP,
+                "peak of a worker, MB": f"{max(client.run(_peak).values()):.0f}",
+                "of these without data": f"{before:.0f}",
+                "s": f"{time.perf_counter() - start:.0f}",
+                "CPU s": f"{_cpu(client) - cpu:.0f}",
+            }
+        ]
+
+
+def _peak() -> float:
+    """The most memory that this process has had, in MB."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def run_mixing() -> list[dict[str, object]]:
