@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 import samewise
 from samewise import ITML, LDA, LMNN, MCML, MMC, NCA, PCA, RCA, Covariance, scale
+from samewise.exceptions import SamewiseWarning
 from samewise.learners.batch.lmnn.objective import LINEAR, LMNNObjective
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
 from samewise.scale.class_layout import ClassLayout
@@ -88,6 +89,20 @@ def test_lmnn_with_a_proof_and_a_second_search_of_targets(client, letters):
     assert many.loss_ == pytest.approx(one.loss_, rel=1e-8)
     assert many.gap_ == pytest.approx(one.gap_, rel=1e-4)
     assert np.array_equal(many.history_["stage"], one.history_["stage"])
+
+
+def test_classes_that_are_small_or_in_one_part_only(client):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(70, 4))
+    y = np.repeat(["many", "one", "two", "late"], [40, 1, 2, 27])
+    small = pytest.warns(SamewiseWarning, match="2 of 4 classes have no more than n_neighbors=3")
+    with small:
+        one = LMNN().fit(X, y)
+    with small as said:
+        many = scale.DaskLMNN(client).fit(*in_parts(4, X, y)).to_local()
+    assert said[0].filename == __file__
+    assert many.loss_ == pytest.approx(one.loss_, rel=1e-8)
+    assert many.classes_.tolist() == one.classes_.tolist()
 
 
 def test_loss_and_gradient_of_lmnn_at_a_fixed_map(client, letters, seed):
