@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samewise import Bilinear, Index, Mahalanobis
+from samewise import Bilinear, Index, KNNClassifier, Mahalanobis
 from samewise.exceptions import DegenerateInputError, InvalidInputError
-from samewise.scale import nearest, ranking_scores
-from samewise.scores import retrieval_scores
+from samewise.scale import classify, nearest, pair_roc, ranking_scores
+from samewise.scores import retrieval_scores, roc
 from tests.scale.parts import in_parts
 
 
@@ -55,6 +55,25 @@ def test_scores_are_those_of_one_ranking(client, items, form, n_parts):
     for name, values in found.per_query.items():
         np.testing.assert_allclose(values, whole.per_query[name], rtol=1e-12)
         assert np.isnan(values[3])
+
+
+@pytest.mark.parametrize("form", [None, *FORMS])
+def test_classes_are_those_of_one_classifier(client, items, form):
+    Q, _, X, y = items
+    names = np.array(["a", "b", "c", "d", "e"])[y]
+    whole = KNNClassifier(form, n_neighbors=6).fit(X, names).predict(Q)
+    parts = in_parts(5, X, names)
+    assert classify(form, Q, *parts, 6, client=client).tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_roc_of_pairs_in_parts(client, items, form):
+    X, y = items[2].reshape(45, 2, 3), np.where(items[3][:45] < 2, 1, -1)
+    whole = roc(form.pair_closeness(X[:, 0], X[:, 1]), y)
+    found = pair_roc(form, *in_parts(4, X, y), client=client)
+    assert found.auc == pytest.approx(whole.auc)
+    with pytest.raises(InvalidInputError, match=r"\+1 \(similar\) or -1"):
+        pair_roc(form, *in_parts(4, X, y + 1), client=client)
 
 
 def test_what_is_refused(client, items):

@@ -11,7 +11,7 @@ from samewise.scale.mixing import mix
 from samewise.scale.neighbor_sums import DaskMCML, DaskNCA
 from samewise.scale.pair_sums import DaskITML, DaskMMC
 from samewise.scale.parquet_streams import learn_stream
-from samewise.scale.ranking_in_parts import nearest, ranking_scores
+from samewise.scale.ranking_in_parts import classify, nearest, pair_roc, ranking_scores
 from samewise.scale.space_partition import partition
 
 __all__ = [
@@ -24,9 +24,11 @@ __all__ = [
     "DaskNCA",
     "DaskPCA",
     "DaskRCA",
+    "classify",
     "learn_stream",
     "mix",
     "nearest",
+    "pair_roc",
     "partition",
     "ranking_scores",
 ]

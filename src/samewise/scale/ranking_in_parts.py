@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from samewise._typing import Array, Indices
+from samewise.decide import vote
 from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.forms import Form
 from samewise.kernels.neighbors import top_k
 from samewise.scale.cluster import Parts
-from samewise.scale.row_blocks import RowBlock, row_blocks, shape_of, shapes
+from samewise.scale.row_blocks import RowBlock, row_blocks, shape_of, shapes, signs
 from samewise.scores.ranking import RetrievalScores, checked_k
+from samewise.scores.verification import Roc, roc
 from samewise.search import Index
 
 BLOCK_BYTES = 2**25
@@ -63,18 +65,94 @@ def nearest(
     ...     nearest(None, [[0.8]], X, 3, client=client)[1]
     array([[1, 3, 0]])
     """
-    Q = np.asarray(Q)
     held, starts, n = _items(X, None, client)
     k = checked_k(k, n)
-    parts = zip(held.then(_nearest, form, Q, k).values(), starts, strict=True)
-    closeness, numbers = zip(*((C, rows + start) for (C, rows), start in parts), strict=True)
-    # Parts come in the order of their numbers, and so do the equally close ones of each.
-    C = np.concatenate(closeness, axis=1)
-    best = top_k(C, k)
-    return (
-        np.take_along_axis(C, best, axis=1),
-        np.take_along_axis(np.concatenate(numbers, axis=1), best, axis=1),
-    )
+    parts = zip(held.then(_nearest, form, np.asarray(Q), k).values(), starts, strict=True)
+    return _closest([(C, rows + start) for (C, rows), start in parts], k)
+
+
+def classify(
+    form: Form | None, Q: ArrayLike, X: Any, y: Any, n_neighbors: int = 3, *, client: Any = None
+) -> NDArray[Any]:
+    """The class of each query by a vote of its nearest items in parts, as `KNNClassifier` decides.
+
+    P·Q·k·2 numbers travel.
+
+    Parameters
+    ----------
+    form : Form or None
+        What close means. None is the plain Euclidean distance.
+    Q : array of shape (n_queries, n_features)
+        Queries.
+    X : dask.array.Array, dask.dataframe.DataFrame, str or path
+        Items, as a learner on Dask takes rows.
+    y : dask.array.Array, dask.dataframe.Series, str or path
+        Their classes.
+    n_neighbors : int, default=3
+        Number k of neighbors. On a tie, k shrinks by one until the tie breaks.
+    client : distributed.Client, default=None
+        The cluster to work on; by default the client in use.
+
+    Returns
+    -------
+    array of shape (n_queries,)
+        The class of each query.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from samewise.scale import classify
+    >>> X = da.from_array(np.array([[0.0], [1.0], [5.0], [6.0]]), chunks=(2, 1))
+    >>> y = da.from_array(np.array(["low", "low", "high", "high"]), chunks=2)
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     classify(None, [[0.8], [5.2]], X, y, 1, client=client)
+    array(['low', 'high'], dtype='<U4')
+    """
+    held, _, n = _items(X, y, client)
+    k = checked_k(n_neighbors, n)
+    parts = held.then(_nearest_labels, form, np.asarray(Q), k).values()
+    classes, labels = np.unique(_closest(parts, k)[1], return_inverse=True)
+    return classes[vote(labels.reshape(-1, k), len(classes))[0]]
+
+
+def pair_roc(form: Form, X: Any, y: Any, *, client: Any = None) -> Roc:
+    """The trade-off between errors of verification, on pairs in parts.
+
+    The closeness of each pair travels, one number.
+
+    Parameters
+    ----------
+    form : Form
+        What close means.
+    X : dask.array.Array, str or path
+        Pairs, in blocks of shape (n, 2, d).
+    y : dask.array.Array, str or path
+        +1 for similar pairs, −1 for dissimilar ones.
+    client : distributed.Client, default=None
+        The cluster to work on; by default the client in use.
+
+    Returns
+    -------
+    Roc
+        What `samewise.scores.roc` returns for all pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from samewise import Mahalanobis
+    >>> from samewise.scale import pair_roc
+    >>> X = da.from_array(np.array([[[0.0], [1.0]], [[0.0], [3.0]]]), chunks=(1, 2, 1))
+    >>> y = da.from_array(np.array([1, -1]), chunks=1)
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     pair_roc(Mahalanobis.identity(1), X, y, client=client).auc
+    1.0
+    """
+    parts = row_blocks(X, y, client, sides=2).once(_pair_closeness, form)
+    return roc(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
 def ranking_scores(
@@ -176,6 +254,26 @@ def _items(X: Any, y: Any, client: Any) -> tuple[Parts, list[int], int]:
     sizes, _, _ = shapes(held.then(shape_of).values())
     ends = list(accumulate(sizes))
     return held, [end - size for end, size in zip(ends, sizes, strict=True)], ends[-1]
+
+
+def _closest(parts: list[tuple[Array, NDArray[Any]]], k: int) -> tuple[Array, NDArray[Any]]:
+    """The k closest of those that parts have found, and what parts say of them."""
+    # Parts come in the order of their items, and so do the equally close ones of each.
+    C, what = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))
+    best = top_k(C, k)
+    return np.take_along_axis(C, best, axis=1), np.take_along_axis(what, best, axis=1)
+
+
+def _nearest_labels(
+    block: RowBlock, form: Form | None, Q: Array, k: int
+) -> tuple[Array, NDArray[Any]]:
+    closeness, rows = _nearest(block, form, Q, k)
+    assert block.y is not None
+    return closeness, block.y[rows]
+
+
+def _pair_closeness(block: RowBlock, form: Form) -> tuple[Array, NDArray[Any]]:
+    return form.pair_closeness(block.X[:, 0], block.X[:, 1]), signs(block)
 
 
 def _nearest(block: RowBlock, form: Form | None, Q: Array, k: int) -> tuple[Array, Indices]:
