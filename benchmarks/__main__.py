@@ -105,6 +105,8 @@ def main(chosen: list[str]) -> None:
             ("On two workers of a Dask cluster", scale.run_overhead),
             ("Copies of rows between parts, LMNN", scale.run_ghosts),
             ("What a task costs", scale.run_task),
+            ("PCA of more rows than the workers may hold", scale.run_out_of_core),
+            ("f-AROMA on several streams of banking77, 128 directions", scale.run_mixing),
         ],
         "startup": [
             ("Seconds to start", startup.run),

@@ -1,7 +1,8 @@
 """The oldest versions that `pyproject.toml` allows, as constraints for pip: `make test-oldest`.
 
 Every lower bound of the dependencies and of all extras becomes a pin: `numpy>=1.26` is written as
-`numpy==1.26`. Dependencies of dependencies are pip's to choose.
+`numpy==1.26`, and `dask[array]>=2025.7` as `dask==2025.7`, because constraints name no extras.
+Dependencies of dependencies are pip's to choose.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _all(*groups: Iterable[str]) -> Iterable[str]:
 
 
 def _pin(requirement: str) -> str:
-    bound = re.fullmatch(r"([\w.-]+)>=([\w.]+)", requirement.replace(" ", ""))
+    bound = re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)", requirement.replace(" ", ""))
     if bound is None:
         raise ValueError(f"{requirement!r} has no lower bound of the form name>=version.")
     return f"{bound[1]}=={bound[2]}"

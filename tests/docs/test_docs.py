@@ -29,6 +29,7 @@ MODULES = [
     "samewise.learners",
     "samewise.plots",
     "samewise.protocols",
+    "samewise.scale",
     "samewise.scores",
 ]
 NAMES = [(module, n) for module in MODULES for n in importlib.import_module(module).__all__]
@@ -47,7 +48,7 @@ def with_data(text):
         section
         for section in sections
         if set(re.findall(r"dataset\(\"(\w+)\"\)", section)) <= set(available())
-        and all(find_spec(package) for package in re.findall(r"import (faiss)", section))
+        and all(find_spec(package) for package in re.findall(r"import (faiss|dask)", section))
     )
 
 

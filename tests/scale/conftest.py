@@ -9,12 +9,11 @@ from samewise import Pairs
 from samewise.datasets import load
 from samewise.exceptions import DatasetNotFoundError
 
-pytest.importorskip("dask", reason="Dask is not installed (pip install 'samewise[scale]')")
-distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
-
 
 @pytest.fixture(scope="session")
 def client():
+    pytest.importorskip("dask", reason="Dask is not installed (pip install 'samewise[scale]')")
+    distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
+THOROUGH = bool(os.environ.get("SAMEWISE_SCALE"))
+"""Whether all is tested: `make scale`."""
+
 N_PARTS = (1, 2, 4, 8)
+SOME_PARTS = N_PARTS if THOROUGH else (1, 4)
+"""Of learners that take many steps."""
 
 
 def in_parts(n_parts, *arrays):

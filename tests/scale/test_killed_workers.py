@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from samewise import scale
-from tests.scale.parts import in_parts
+from tests.scale.parts import THOROUGH, in_parts
 
 LEARNERS = [
     ("DaskLMNN", {}),
@@ -17,12 +17,13 @@ LEARNERS = [
     ("DaskMCML", {}),
     ("DaskMMC", {}),
 ]
-AT = (2, 5) if os.environ.get("SAMEWISE_SCALE") else (2,)
-"""Iterations after which a worker is killed; `make scale` has more."""
+KILLED = LEARNERS if THOROUGH else LEARNERS[::3]
+AT = (2, 5) if THOROUGH else (2,)
+"""Iterations after which a worker is killed."""
 
 
 @pytest.mark.parametrize("at", AT)
-@pytest.mark.parametrize(("name", "parameters"), LEARNERS)
+@pytest.mark.parametrize(("name", "parameters"), KILLED)
 def test_a_killed_worker_changes_nothing(client, letters, letter_pairs, name, parameters, at):
     given = in_parts(4, *(letter_pairs if name == "DaskMMC" else letters))
     undisturbed = getattr(scale, name)(client, **parameters).fit(*given)
@@ -43,3 +44,15 @@ def test_a_killed_worker_changes_nothing(client, letters, letter_pairs, name, pa
     for field, values in undisturbed.history_.items():
         if field != "seconds":
             np.testing.assert_array_equal(learner.history_[field], values)
+
+
+def test_ctrl_c_leaves_what_was_learned(client, letters):
+    def interrupt(info):
+        if info["iteration"] == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    learner = scale.DaskLMNN(client, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        learner.fit(*in_parts(2, *letters))
+    assert 2 <= learner.n_iter_ <= 3
+    assert learner.components_.shape == (16, 16)

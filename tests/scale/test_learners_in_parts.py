@@ -8,13 +8,14 @@ from sklearn.base import clone
 
 import samewise
 from samewise import ITML, LDA, LMNN, MCML, MMC, NCA, PCA, RCA, Covariance, scale
+from samewise.exceptions import SamewiseWarning
 from samewise.learners.batch.lmnn.objective import LINEAR, LMNNObjective
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
 from samewise.scale.class_layout import ClassLayout
 from samewise.scale.cluster import Parts
 from samewise.scale.lmnn import PartObjective
 from samewise.scale.lmnn_parts import ALONE, NumberedRows, Targeted
-from tests.scale.parts import N_PARTS, in_parts
+from tests.scale.parts import N_PARTS, SOME_PARTS, in_parts
 
 CLOSED = [
     (Covariance, {}),
@@ -47,7 +48,7 @@ def test_closed_forms_are_exact(client, letters, plain, parameters, n_parts):
 
 
 @pytest.mark.filterwarnings("ignore:NCA has not converged")
-@pytest.mark.parametrize("n_parts", N_PARTS)
+@pytest.mark.parametrize("n_parts", SOME_PARTS)
 @pytest.mark.parametrize(("plain", "parameters"), ITERATED)
 def test_sums_over_points_are_exact(client, letters, plain, parameters, n_parts):
     one = plain(**parameters).fit(*letters)
@@ -67,7 +68,7 @@ def test_sums_over_points_are_exact(client, letters, plain, parameters, n_parts)
         assert (learner.ghost_fraction_ == 0) == (n_parts == 1)
 
 
-@pytest.mark.parametrize("n_parts", N_PARTS)
+@pytest.mark.parametrize("n_parts", SOME_PARTS)
 @pytest.mark.parametrize(
     ("plain", "parameters"), [(MMC, {}), (MMC, {"structure": "diagonal"}), (ITML, {})]
 )
@@ -81,12 +82,27 @@ def test_sums_over_pairs_are_exact(client, letter_pairs, plain, parameters, n_pa
 
 
 def test_lmnn_with_a_proof_and_a_second_search_of_targets(client, letters):
-    parameters = {"solver": "M", "tol": 0.02, "n_target_searches": 2, "n_neighbors": 2}
-    one = LMNN(**parameters).fit(*letters)
-    many = scale.DaskLMNN(client, **parameters).fit(*in_parts(3, *letters)).to_local()
+    parameters = {"solver": "M", "tol": 0.2, "n_target_searches": 2, "n_neighbors": 2}
+    some = [values[:300] for values in letters]
+    one = LMNN(**parameters).fit(*some)
+    many = scale.DaskLMNN(client, **parameters).fit(*in_parts(2, *some)).to_local()
     assert many.loss_ == pytest.approx(one.loss_, rel=1e-8)
     assert many.gap_ == pytest.approx(one.gap_, rel=1e-4)
     assert np.array_equal(many.history_["stage"], one.history_["stage"])
+
+
+def test_classes_that_are_small_or_in_one_part_only(client):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(70, 4))
+    y = np.repeat(["many", "one", "two", "late"], [40, 1, 2, 27])
+    small = pytest.warns(SamewiseWarning, match="2 of 4 classes have no more than n_neighbors=3")
+    with small:
+        one = LMNN().fit(X, y)
+    with small as said:
+        many = scale.DaskLMNN(client).fit(*in_parts(4, X, y)).to_local()
+    assert said[0].filename == __file__
+    assert many.loss_ == pytest.approx(one.loss_, rel=1e-8)
+    assert many.classes_.tolist() == one.classes_.tolist()
 
 
 def test_loss_and_gradient_of_lmnn_at_a_fixed_map(client, letters, seed):

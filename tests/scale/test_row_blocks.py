@@ -9,7 +9,16 @@ import pytest
 
 from samewise import LDA, PCA, Covariance
 from samewise.exceptions import InvalidInputError
-from samewise.scale import DaskCovariance, DaskITML, DaskLDA, DaskLMNN, DaskMMC, DaskNCA, DaskPCA
+from samewise.scale import (
+    DaskCovariance,
+    DaskITML,
+    DaskLDA,
+    DaskLMNN,
+    DaskMCML,
+    DaskMMC,
+    DaskNCA,
+    DaskPCA,
+)
 from tests.scale.parts import in_parts
 
 NAMES = ["x", "y", "z"]
@@ -45,6 +54,8 @@ def test_a_dataframe_whose_sizes_are_not_known(client, rows, whole):
     assert same(found, whole)
     assert found.feature_names_in_.tolist() == NAMES
     assert found.classes_.tolist() == ["far", "near"]
+    again = DaskMCML(client).fit(table[NAMES], table["kind"]).to_local()
+    assert again.feature_names_in_.tolist() == NAMES
 
 
 def test_a_folder_of_parquet_files(client, rows, whole, tmp_path):

@@ -12,7 +12,9 @@ def test_lower_bounds_become_pins_of_dependencies_and_extras():
         "dependencies": ["scipy >= 1.12", "numpy>=1.26"],
         "optional-dependencies": {"cli": ["rich>=13"], "dev": ["rich>=13", "import-linter>=2.1"]},
     }
+    project["optional-dependencies"]["scale"] = ["dask[array,dataframe]>=2025.7"]
     assert oldest.pinned(project) == [
+        "dask==2025.7",
         "import-linter==2.1",
         "numpy==1.26",
         "rich==13",

@@ -10,6 +10,8 @@ from samewise.scale.lmnn import DaskLMNN
 from samewise.scale.mixing import mix
 from samewise.scale.neighbor_sums import DaskMCML, DaskNCA
 from samewise.scale.pair_sums import DaskITML, DaskMMC
+from samewise.scale.parquet_streams import learn_stream
+from samewise.scale.ranking_in_parts import classify, nearest, pair_roc, ranking_scores
 from samewise.scale.space_partition import partition
 
 __all__ = [
@@ -22,6 +24,11 @@ __all__ = [
     "DaskNCA",
     "DaskPCA",
     "DaskRCA",
+    "classify",
+    "learn_stream",
     "mix",
+    "nearest",
+    "pair_roc",
     "partition",
+    "ranking_scores",
 ]

@@ -64,7 +64,7 @@ class DaskCovariance(DaskLearner[Covariance]):
     _labeled: ClassVar[bool] = False
 
     def _learn(self, learner: Covariance, blocks: RowBlocks) -> None:
-        known = _all_rows(learner, blocks)
+        known = _known(learner, blocks.once(moments, None))
         S, dtype = known.covariance(), known.shape.dtype
         learner._keep(whitening(S, S, learner.shrinkage, dtype, "covariance", stacklevel=3), dtype)
 
@@ -98,7 +98,7 @@ class DaskPCA(DaskLearner[PCA]):
     _labeled: ClassVar[bool] = False
 
     def _learn(self, learner: PCA, blocks: RowBlocks) -> None:
-        known = _all_rows(learner, blocks)
+        known = _known(learner, blocks.once(moments, None))
         n = known.shape.n
         r = learner._n_directions(n, known.shape.n_features)
         S = known.covariance() * (n / (n - 1))
@@ -147,7 +147,7 @@ class DaskLDA(DaskLearner[LDA]):
                 "DaskLDA takes a number as shrinkage: 'auto' needs more than sums of squares. Got "
                 f"{learner.shrinkage!r}; choose it on a sample with LDA."
             )
-        known = _by_label(learner, blocks)
+        known = _known(learner, blocks.once(label_moments))
         learner.classes_, _ = numbered(np.repeat(known.keys, np.minimum(known.counts, 2)), "LDA")
         most = learner._n_discriminants(known.shape.n_features)
         n = known.shape.n
@@ -207,23 +207,17 @@ class DaskRCA(DaskLearner[RCA]):
         learner.chunklets_ = learner._chunklets_of_labels(in_order(labels), random)
         groups = np.split(learner.chunklets_, np.cumsum([len(part) for part in labels])[:-1])
         parts = blocks.once(_with_chunklets, each=groups)
-        known = merged([part[0] for part in parts])
+        known = _known(learner, [part[0] for part in parts])
         d, dtype = known.shape.n_features, known.shape.dtype
-        learner.n_features_in_ = d
         check_at_most("n_components", learner.n_components, d, "the number of features")
         Cw = _mean_within([part[1] for part in parts if part[1] is not None], known.rounding)
         L = relevant_directions(known.covariance(), Cw, learner.shrinkage, dtype, "RCA")
         learner._keep(L[: learner.n_components], dtype)
 
 
-def _all_rows(learner: Learner, blocks: RowBlocks) -> Moments:
-    known = merged(blocks.once(moments, None))
-    learner.n_features_in_ = known.shape.n_features
-    return known
-
-
-def _by_label(learner: Learner, blocks: RowBlocks) -> Moments:
-    known = merged(blocks.once(label_moments))
+def _known(learner: Learner, parts: list[Moments]) -> Moments:
+    """The moments of all parts; the learner has as many features."""
+    known = merged(parts)
     learner.n_features_in_ = known.shape.n_features
     return known
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from samewise._rollback import Interrupted, unchanged_if_refused
 from samewise.exceptions import InvalidInputError
 from samewise.learners.learner import Learner
 from samewise.scale.row_blocks import RowBlocks, row_blocks
@@ -60,11 +61,19 @@ class DaskLearner(BaseEstimator, Generic[P]):
                     f"{type(self).__name__} takes {name}={value!r} only: {reason}. Got {given!r}."
                 )
         blocks = row_blocks(X, y, self.client, sides=self._sides, labeled=self._labeled)
-        self._learn(learner, blocks)
+        interrupted = None
+        try:
+            with unchanged_if_refused(learner):
+                self._learn(learner, blocks)
+        except Interrupted as error:
+            # Ctrl-C leaves what was learned up to there.
+            interrupted = error
         learner.__dict__.pop("feature_names_in_", None)
         if blocks.names is not None:
             learner.feature_names_in_ = np.asarray(blocks.names, dtype=object)
         self._learner = learner
+        if interrupted is not None:
+            raise interrupted
         return self
 
     @abstractmethod

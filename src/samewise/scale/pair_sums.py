@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Array
-from samewise.exceptions import InvalidInputError
 from samewise.learners.batch.itml import ITML
 from samewise.learners.batch.mmc import (
     MMC,
@@ -23,7 +22,7 @@ from samewise.learners.batch.pair_differences import Differences
 from samewise.learners.learner import Learner
 from samewise.scale.cluster import Parts
 from samewise.scale.dask_learner import DaskLearner
-from samewise.scale.row_blocks import RowBlock, RowBlocks, shape_of, shapes
+from samewise.scale.row_blocks import RowBlock, RowBlocks, shape_of, shapes, signs
 from samewise.supervision import Pairs
 
 
@@ -149,22 +148,12 @@ class DaskITML(DaskLearner[ITML]):
 
 
 def _itself(block: RowBlock) -> RowBlock:
-    _signs(block)
+    signs(block)
     return block
 
 
-def _signs(block: RowBlock) -> NDArray[Any]:
-    y = block.y
-    if y is None or not np.isin(y, (-1, 1)).all():
-        raise InvalidInputError(
-            "y must hold +1 (similar) or -1 (dissimilar) for each pair. Got "
-            f"{'nothing' if y is None else np.unique(y)[:5].tolist()}."
-        )
-    return y
-
-
 def _split(block: RowBlock) -> tuple[Differences, Differences]:
-    return split_sides(Pairs.from_arrays(block.X, _signs(block)))
+    return split_sides(Pairs.from_arrays(block.X, signs(block)))
 
 
 def _scatters(sides: tuple[Differences, Differences]) -> tuple[Any, ...]:
@@ -178,4 +167,4 @@ def _far_sums(sides: tuple[Differences, Differences], kind: Any, *arguments: Any
 
 def _judged(block: RowBlock, metric: Any) -> tuple[Array, NDArray[Any]]:
     """Minus the squared distances of pairs, and their signs."""
-    return -metric.pairs(block.X[:, 0], block.X[:, 1], squared=True), _signs(block)
+    return -metric.pairs(block.X[:, 0], block.X[:, 1], squared=True), signs(block)

@@ -116,6 +116,17 @@ def shape_of(block: RowBlock) -> Shape:
     return Shape(len(block.X), block.X.shape[-1], block.X.dtype)
 
 
+def signs(block: RowBlock) -> NDArray[Any]:
+    """The ±1 of pairs."""
+    y = block.y
+    if y is None or not np.isin(y, (-1, 1)).all():
+        raise InvalidInputError(
+            "y must hold +1 (similar) or -1 (dissimilar) for each pair. Got "
+            f"{'nothing' if y is None else np.unique(y)[:5].tolist()}."
+        )
+    return y
+
+
 def _collections(X: Any, y: Any) -> tuple[list[tuple[Any, Any]], list[str] | None]:
     """Blocks of Dask's arrays and dataframes."""
     if not _is_dask(X):

@@ -86,8 +86,10 @@ def partition(
 
     Parameters
     ----------
-    X, y
-        Rows and labels, as a learner on Dask takes them.
+    X : dask.array.Array, dask.dataframe.DataFrame, str or path
+        Rows, as a learner on Dask takes them.
+    y : dask.array.Array, dask.dataframe.Series, str or path
+        Their labels.
     n_parts : int
         Number of parts, a power of 2.
     client : distributed.Client, default=None
