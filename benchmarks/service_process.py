@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -41,6 +42,11 @@ class ServiceProcess:
             if line.startswith("RssAnon:"):
                 return int(line.split()[1]) // 1000
         return 0
+
+    def cpu(self) -> float:
+        """Seconds that its threads have worked, in user code and in the system."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def size(self, pattern: str) -> int:
         """Bytes of the files of that name, wherever they are."""

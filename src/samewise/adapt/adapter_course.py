@@ -93,7 +93,7 @@ class AdapterCourse:
         # What the newest list said before it was learned from, of start, served and live: its AUC,
         # and whether the first place is liked.
         self.tested = np.full((3, 2), math.nan)
-        self._units = self.units.compiled
+        self.compiled_units = self.units.compiled
         gap, half_life = self.units.gap, self.linear.half_life
         rate = 0.0 if half_life is None else math.log(2.0) / half_life
         center = self.units.mean_similarity + CENTER * gap
@@ -141,7 +141,7 @@ class AdapterCourse:
             (query, base),
             shown,
             grades,
-            self._units,
+            self.compiled_units,
             self._linears,
             (self.memory.compiled, views, self.kernel),
             self._bets,
@@ -210,7 +210,7 @@ class AdapterCourse:
                 out += F @ matrix_of(linear)
                 linear = self._start
         view = np.array([window], dtype=np.int64)
-        embed_rows(Q, F, self._units, linear, self.memory.compiled, view, self.kernel, out)
+        embed_rows(Q, F, self.compiled_units, linear, self.memory.compiled, view, self.kernel, out)
         return out
 
     def form(self, which: str, place: str) -> tuple[Linear, tuple[int, int, int]]:

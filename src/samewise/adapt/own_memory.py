@@ -27,7 +27,7 @@ class OwnMemory:
     """
 
     def __init__(self, course: AdapterCourse, capacity: int) -> None:
-        self._units, self._kernel = course.units.compiled, course.kernel
+        self._units, self._kernel = course.compiled_units, course.kernel
         self._memory = EventMemory(course.units, capacity)
         self._no_linear = frozen(np.empty((0, course.units.n_features), dtype=np.float32))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import orjson
 
 from samewise._typing import Array
 from samewise.exceptions import SamewiseError
@@ -162,17 +162,15 @@ class SQLiteEvents:
         event: str | None = None,
     ) -> tuple[int, bool]:
         """Add a record; its number, and whether it is new. An id that was seen adds nothing."""
-        writer = self._database.writer
+        writer, seq = self._database.writer, self.position
         if event is not None:
-            found = writer.execute("SELECT seq FROM seen WHERE event = ?", (event,)).fetchone()
-            if found:
-                return int(found[0]), False
-        seq = self.position
+            added = writer.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (event, seq))
+            if not added.rowcount:
+                found = writer.execute("SELECT seq FROM seen WHERE event = ?", (event,))
+                return int(found.fetchone()[0]), False
         blob = None if query is None else np.asarray(query, dtype="<f4").tobytes()
-        row = (seq, kind, user, time.time(), json.dumps(body), blob)
+        row = (seq, kind, user, time.time(), orjson.dumps(body).decode(), blob)
         writer.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", row)
-        if event is not None:
-            writer.execute("INSERT INTO seen VALUES (?, ?)", (event, seq))
         self.position = seq + 1
         return seq, True
 
@@ -202,7 +200,7 @@ class SQLiteEvents:
             f"SELECT seq, kind, body, query, user, time FROM log WHERE {where}", values
         )
         return [
-            Record(seq, kind, json.loads(body), vector_of(query), user, when)
+            Record(seq, kind, orjson.loads(body), vector_of(query), user, when)
             for seq, kind, body, query, user, when in rows
         ]
 

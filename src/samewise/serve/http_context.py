@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -53,37 +52,45 @@ def context_of(request: Request) -> Context:
     return found
 
 
-def collection_of(request: Request, collection: str) -> Collection:
-    """The collection of the path."""
-    return context_of(request).service.get(collection)
-
-
 def caller_of(request: Request) -> Caller:
     """Who sent the request; the gate has looked at the token."""
     found: Caller = request.scope["caller"]
     return found
 
 
-def needs(scope: str) -> Callable[[Request], Caller]:
+def allowed(request: Request, scope: str) -> Caller:
+    """The caller, if the token is good for this."""
+    caller = caller_of(request)
+    if not caller.may(scope):
+        raise ForbiddenError(f"This needs a token with the scope {scope!r}.")
+    return caller
+
+
+# Dependencies are coroutines where they do not wait: others cost a turn of a thread each.
+async def _context(request: Request) -> Context:
+    return context_of(request)
+
+
+async def _collection(request: Request, collection: str) -> Collection:
+    return context_of(request).service.get(collection)
+
+
+def needs(scope: str) -> Any:
     """A dependency of routes: the caller, if the token is good for this."""
 
-    def check(request: Request) -> Caller:
-        caller = caller_of(request)
-        if not caller.may(scope):
-            raise ForbiddenError(f"This needs a token with the scope {scope!r}.")
-        return caller
+    async def check(request: Request) -> Caller:
+        return allowed(request, scope)
 
-    return check
+    return Depends(check)
 
 
 def audited(action: str, scope: str = "admin") -> Any:
     """A dependency of routes: as `needs`, and the action is written to the audit log."""
-    allowed = needs(scope)
 
     def check(request: Request) -> Caller:
         name = str(request.path_params.get("collection", ""))
         try:
-            caller = allowed(request)
+            caller = allowed(request, scope)
         except ForbiddenError:
             context_of(request).audit.add(caller_of(request).name, action, name, "refused")
             raise
@@ -93,11 +100,11 @@ def audited(action: str, scope: str = "admin") -> Any:
     return Depends(check)
 
 
-Here = Annotated[Context, Depends(context_of)]
-Opened = Annotated[Collection, Depends(collection_of)]
-Reader = Annotated[Caller, Depends(needs("read"))]
-Teacher = Annotated[Caller, Depends(needs("feedback"))]
-Admin = Annotated[Caller, Depends(needs("admin"))]
+Here = Annotated[Context, Depends(_context)]
+Opened = Annotated[Collection, Depends(_collection)]
+Reader = Annotated[Caller, needs("read")]
+Teacher = Annotated[Caller, needs("feedback")]
+Admin = Annotated[Caller, needs("admin")]
 NPY = "application/x-npy"
 NDJSON = "application/x-ndjson"
 ARROWS = ("application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.file")

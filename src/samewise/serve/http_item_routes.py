@@ -28,6 +28,7 @@ from samewise.serve.http_context import (
     NDJSON,
     NPY,
     Here,
+    Json,
     Opened,
     Reader,
     Teacher,
@@ -130,15 +131,14 @@ def get_item(opened: Opened, caller: Reader, id: Name) -> dict[str, Any]:
 @routes.post(
     "/{collection}/search", response_model=None, responses=answers(SearchAnswer, 400, 404, 409)
 )
-def search(here: Here, opened: Opened, caller: Reader, body: SearchBody) -> dict[str, Any]:
+def search(here: Here, opened: Opened, caller: Reader, body: SearchBody) -> Json:
     """The nearest items to a vector or a text. The first search starts the collection."""
     if body.k > here.limits.k:
         raise TooMuchError(f"At most {here.limits.k} results. Got k={body.k}.")
     if (body.vector is None) == (body.text is None):
         raise InvalidInputError("A search needs either a 'vector' or a 'text'.")
     question = Question(body.k, body.which, body.filters, body.explore, body.user, body.min_seq)
-    found: dict[str, Any] = opened.search(question, body.vector, body.text)
-    return found
+    return Json(opened.search(question, body.vector, body.text))
 
 
 @routes.post(
@@ -147,7 +147,7 @@ def search(here: Here, opened: Opened, caller: Reader, body: SearchBody) -> dict
     responses=answers(FeedbackAnswer, 404, 409, 415),
     openapi_extra=bodies("FeedbackBody", NDJSON),
 )
-async def feedback(here: Here, opened: Opened, caller: Teacher, request: Request) -> dict[str, Any]:
+async def feedback(here: Here, opened: Opened, caller: Teacher, request: Request) -> Json:
     """Take feedback: all events are committed before the answer, or none is taken."""
     body = await request.body()
 
@@ -162,4 +162,4 @@ async def feedback(here: Here, opened: Opened, caller: Teacher, request: Request
             "events": [one.seq for one in done],
         }
 
-    return await run_in_threadpool(take)
+    return Json(await run_in_threadpool(take))

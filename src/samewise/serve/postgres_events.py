@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
+import orjson
 
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
@@ -172,7 +172,7 @@ class PostgresEvents:
                 statement = "SELECT seq FROM samewise_seen WHERE collection = %s AND event = %s"
                 return int(self._write(statement, (_bytes(event),)).fetchone()[0]), False
         blob = None if query is None else np.asarray(query, dtype="<f4").tobytes()
-        values = (seq, kind, _bytes(user), time.time(), json.dumps(body), blob)
+        values = (seq, kind, _bytes(user), time.time(), orjson.dumps(body).decode(), blob)
         self._write("INSERT INTO samewise_log VALUES (%s, %s, %s, %s, %s, %s, %s)", values)
         self.position = seq + 1
         return seq, True
@@ -223,7 +223,7 @@ class PostgresEvents:
             Record(
                 int(seq),
                 kind,
-                json.loads(body),
+                orjson.loads(body),
                 vector_of(query),
                 None if name is None else name.decode(),
                 when,
