@@ -18,7 +18,7 @@ from samewise.forms._input_checks import (
     check_square,
 )
 from samewise.forms.dot_graphs import save_dot_graph
-from samewise.forms.form import Form
+from samewise.forms.form import LITTLE, Form
 from samewise.forms.low_rank import LowRankBilinear, leading_factors
 from samewise.kernels import normalizers
 from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
@@ -154,6 +154,10 @@ class Bilinear(Form):
 
     def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
         return lambda X: all_dots(self._embed_query(X), Y)
+
+    def _spectrum(self) -> Array | None:
+        W = self.matrix
+        return np.linalg.svd(W, compute_uv=False) if W.size <= LITTLE else None
 
     def _summary(self) -> dict[str, Any]:
         return {"shape": self.matrix.shape}

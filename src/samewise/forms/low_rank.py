@@ -14,7 +14,7 @@ from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import check_matrix
 from samewise.forms.dot_graphs import save_dot_graph
-from samewise.forms.form import MAX_BYTES, Form
+from samewise.forms.form import LITTLE, MAX_BYTES, Form
 from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
 
 # Every block of pairs reads both factors, so blocks are much longer than the factors are wide.
@@ -187,6 +187,14 @@ class LowRankBilinear(Form):
     def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
         L, F = self.left.astype(Y.dtype, copy=False), _embed(Y, self.right)
         return lambda X: all_dots(times(X, L), F)
+
+    def _spectrum(self) -> Array | None:
+        if max(self.left.size, self.right.size) > LITTLE:
+            return None
+        # Of LRᵀ, by way of the small factors of both.
+        return np.linalg.svd(
+            np.linalg.qr(self.left)[1] @ np.linalg.qr(self.right)[1].T, compute_uv=False
+        )
 
     def _summary(self) -> dict[str, Any]:
         return {"shape": (self.n_features_in, self.n_features_items), "rank": self.rank}
