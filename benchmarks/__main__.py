@@ -46,6 +46,7 @@ def main(chosen: list[str]) -> None:
         psd,
         rbs,
         regression,
+        river_segments,
         scale,
         search,
         service,
@@ -60,6 +61,7 @@ def main(chosen: list[str]) -> None:
             ("PA-I, M ⪰ 0 after every step, projections active", psd.run_active),
             ("PA-I, M ⪰ 0 after every step, M stays positive definite", psd.run_inside),
         ],
+        "river": [("River's ImageSegments, progressive accuracy", river_segments.run)],
         "regression": [("MLKR before k-NN regression", regression.run)],
         "oasis": [
             ("OASIS, dense", oasis.run_dense),

@@ -21,9 +21,20 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
 ]
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",
+    "backreferences_dir": None,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+}
 root_doc = "index"
-exclude_patterns = ["README.md"]
+exclude_patterns = ["README.md", "gallery"]
 # Dashes only: quotes in docstrings are code.
 smartquotes_action = "D"
 html_theme = "furo"

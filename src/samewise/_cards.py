@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEADING = 0.01
+"""A direction counts if its eigenvalue is above this part of the largest."""
 
 
 class Card:
@@ -19,12 +26,51 @@ class Card:
         return "\n".join([type(self).__name__, *(f"  {n:{width}}  {text}" for n, text in lines)])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th>'
-            f'<td style="text-align:left">{escape(text)}</td></tr>'
-            for name, text in self._card()
-        )
-        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+        return table(type(self).__name__, self._card())
+
+
+def table(caption: str, lines: list[tuple[str, str]]) -> str:
+    """Names and texts as a small table of a notebook.
+
+    Examples
+    --------
+    >>> table("Form", [("rank", "<3")])[-66:]
+    'text-align:left">rank</th><td style="text-align:left">&lt;3</td></tr></table>'
+    """
+    rows = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(text)}</td></tr>'
+        for name, text in lines
+    )
+    return f"<table><caption>{caption}</caption>{rows}</table>"
+
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: NDArray[Any], most: int = 32) -> str:
+    """Bars as high as numbers from 0 on; of more than `most`, the mean of each run of neighbors.
+
+    Examples
+    --------
+    >>> sparkline(np.array([4.0, 2.0, 0.0]))
+    '█▅▁'
+    """
+    parts = np.array_split(values, min(len(values), most))
+    means = np.array([part.mean() for part in parts])
+    largest = means.max(initial=0.0)
+    if not largest > 0:
+        return BARS[0] * len(means)
+    return "".join(BARS[round(float(m / largest) * (len(BARS) - 1))] for m in means)
+
+
+def spectrum_lines(values: NDArray[Any] | None) -> list[tuple[str, str]]:
+    """What a card says of eigenvalues or singular values, largest first."""
+    if values is None or not len(values):
+        return []
+    leading = int(np.count_nonzero(values > LEADING * values.max(initial=0.0)))
+    said = f"{leading} of {len(values)} (above {100 * LEADING:g} % of the largest)"
+    return [("spectrum", sparkline(values)), ("effective rank", said)]
 
 
 def share(value: float) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from samewise._cards import Card, call, share, some
+from samewise._cards import Card, call, share, some, spectrum_lines
 from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.container import parse
@@ -110,7 +110,7 @@ class Model(Card, Storable):
 
     def _card(self) -> list[tuple[str, str]]:
         learned = f", from {len(self.seen):,} rows" if len(self.seen) else ""
-        lines = [("form", repr(self.form))]
+        lines = [("form", repr(self.form)), *spectrum_lines(self.form._spectrum())]
         if self.learner:
             lines.append(("learned by", call(self.learner, self.params) + learned))
         if self.feature_names is not None:

@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from samewise import Mahalanobis
-from samewise.exceptions import TooLargeError
+from samewise import Bilinear, Cosine, Index, Mahalanobis, NormalizedBilinear
+from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.files import tensor_files
+from samewise.search import to_onnx
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(2, 20, 5))
@@ -70,3 +71,68 @@ def test_a_map_that_is_too_large(form, tmp_path, monkeypatch):
     with pytest.raises(TooLargeError, match="Reduce the form first"):
         form.to_onnx(tmp_path / "map.onnx")
     assert not list(tmp_path.iterdir())
+
+
+W = RNG.normal(size=(5, 7))
+ITEMS = RNG.normal(size=(20, 7))
+DOTS = {
+    "full": lambda dtype: Bilinear(W.astype(dtype)),
+    "low rank": lambda dtype: Bilinear(W.astype(dtype)).reduce(3),
+}
+
+
+def ran(path, **inputs):
+    """What onnxruntime makes of a file."""
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(path)
+    names = [side.name for side in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", DOTS)
+def test_similarities_in_onnx(kind, dtype, tmp_path):
+    pytest.importorskip("onnx")
+    form = DOTS[kind](dtype)
+    queries, items = X.astype(dtype), ITEMS.astype(dtype)
+    tolerance = {"rtol": 1e-4 if dtype == np.float32 else 1e-12, "atol": 1e-5}
+    paths = {output: tmp_path / f"{output}.onnx" for output in ("query", "item", "pairs")}
+    for output, path in paths.items():
+        form.to_onnx(path, output=output)
+    Q = ran(paths["query"], queries=queries)["mapped_queries"]
+    P = ran(paths["item"], items=items)["mapped_items"]
+    assert Q.dtype == P.dtype == dtype
+    np.testing.assert_allclose(Q, form.embed_query(queries), **tolerance)
+    np.testing.assert_allclose(Q @ P.T, form.cross(queries, items), **tolerance)
+    closeness = ran(paths["pairs"], queries=queries, items=items)["closeness"]
+    np.testing.assert_allclose(closeness, form.pairs(queries, items), **tolerance)
+    with pytest.raises(InvalidInputError, match="output must be one of 'query', 'item', 'pairs'"):
+        form.to_onnx(tmp_path / "other", output="both")
+    with pytest.raises(InvalidInputError, match="divides by the lengths of rows"):
+        NormalizedBilinear(np.eye(5)).to_onnx(tmp_path / "other")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["distance", *DOTS])
+def test_neighbors_in_onnx(kind, dtype, tmp_path):
+    pytest.importorskip("onnx")
+    L = RNG.normal(size=(3, 5)).astype(dtype)
+    form = Mahalanobis.from_components(L) if kind == "distance" else DOTS[kind](dtype)
+    stored = (50 + X if kind == "distance" else ITEMS).astype(dtype)
+    queries = (50 + Y if kind == "distance" else Y).astype(dtype)
+    to_onnx(form, stored, tmp_path / "search.onnx", 4)
+    found = ran(tmp_path / "search.onnx", queries=queries)
+    closeness, rows = Index(form, stored).query(queries, 4)
+    assert found["rows"].dtype == np.int64
+    np.testing.assert_array_equal(found["rows"], rows)
+    atol = 1e-2 if dtype == np.float32 else 1e-6
+    np.testing.assert_allclose(found["closeness"], closeness, rtol=1e-3, atol=atol)
+    for call, said in (
+        (lambda: to_onnx(form, stored, tmp_path / "no", 21), "from 1 to the 20 stored rows"),
+        (lambda: to_onnx(form, stored[:, :2], tmp_path / "no"), "2 features"),
+        (lambda: to_onnx(Cosine().fit(X).metric_, X, tmp_path / "no"), "Got a GeneralizedCosine"),
+    ):
+        with pytest.raises(InvalidInputError, match=said):
+            call()
+    assert not (tmp_path / "no").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
 from types import FrameType, TracebackType
@@ -11,6 +10,7 @@ from typing import Any
 
 from samewise._rollback import Interrupted
 from samewise.engine.history import History
+from samewise.engine.progress_line import ProgressLine
 
 
 class Progress:
@@ -23,7 +23,8 @@ class Progress:
     def __init__(self, label: str, total: int, verbose: int | bool) -> None:
         self.label, self.total, self.verbose = label, total, verbose
         self.interrupted = False
-        self._start = self._last = time.monotonic()
+        self._start = time.monotonic()
+        self._line = ProgressLine(total, self._start)
         self._before: Any = None
         self._history: History | None = None
         self._said = -1
@@ -48,15 +49,15 @@ class Progress:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
         self._say(time.monotonic())
+        self._line.close()
         if self.interrupted and kind is None:
             raise Interrupted(f"{self.label} was interrupted; what it had learned is kept.")
 
     def report(self, history: History) -> None:
-        """Say where the run is, at most once a second; the last word comes when it ends."""
+        """Say where the run is, now and then; the last word comes when it ends."""
         self._history = history
         now = time.monotonic()
-        if now - self._last >= 1.0:
-            self._last = now
+        if self._line.due(now):
             self._say(now)
 
     def _say(self, now: float) -> None:
@@ -64,9 +65,9 @@ class Progress:
         if not self.verbose or history is None or history.rounds == self._said:
             return
         self._said = history.rounds
-        print(
+        self._line.say(
             f"{self.label}: {history.rounds:,} examples seen (at most {self.total:,} in this run), "
             f"{history.mistakes:,} mistakes, {history.updates:,} updates, mean loss "
             f"{history.loss / max(history.rounds, 1):.4g}, {now - self._start:.0f} s",
-            file=sys.stderr,
+            history.rounds,
         )

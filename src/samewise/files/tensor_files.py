@@ -40,6 +40,7 @@ def save_graph(
     arrays: Mapping[str, NDArray[Any]],
     about: dict[str, str],
     remedy: str = "",
+    whole: frozenset[str] = frozenset(),
 ) -> None:
     """Write an ONNX model.
 
@@ -57,6 +58,8 @@ def save_graph(
         Properties of the model.
     remedy : str
         What can be done if the model is too large.
+    whole : frozenset of str
+        Inputs and outputs that are int64 instead.
     """
     onnx = needed("onnx", "onnx")
     size = sum(array.nbytes for array in arrays.values())
@@ -67,7 +70,12 @@ def save_graph(
     helper = onnx.helper
     number = helper.np_dtype_to_tensor_dtype(next(iter(arrays.values())).dtype)
     inputs, outputs = (
-        [helper.make_tensor_value_info(key, number, shape) for key, shape in side.items()]
+        [
+            helper.make_tensor_value_info(
+                key, onnx.TensorProto.INT64 if key in whole else number, shape
+            )
+            for key, shape in side.items()
+        ]
         for side in sides
     )
     kept = [

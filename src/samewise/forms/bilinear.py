@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -16,7 +17,8 @@ from samewise.forms._input_checks import (
     check_overflow,
     check_square,
 )
-from samewise.forms.form import Form
+from samewise.forms.dot_graphs import save_dot_graph
+from samewise.forms.form import LITTLE, Form
 from samewise.forms.low_rank import LowRankBilinear, leading_factors
 from samewise.kernels import normalizers
 from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
@@ -119,6 +121,31 @@ class Bilinear(Form):
         """
         return LowRankBilinear(*leading_factors(self.matrix, rank))
 
+    def to_onnx(self, path: str | os.PathLike[str], *, output: str = "query") -> None:
+        """Write the map of queries or of items, or the similarity of pairs, as an ONNX model.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced as a whole or not at all.
+        output : {"query", "item", "pairs"}, default="query"
+            "query": input "queries", output "mapped_queries", as `embed_query` gives them. "item":
+            input "items", output "mapped_items", whose dot product with a mapped query is the
+            similarity: the items as they are. "pairs": inputs "queries" and "items", n of each, and
+            output "closeness" of shape (n,).
+
+        Notes
+        -----
+        All have the type of the matrix, float32 or float64. It needs the package onnx:
+        ``pip install 'samewise[onnx]'``.
+        """
+        if type(self) is not Bilinear:
+            raise InvalidInputError(
+                f"{type(self).__name__} divides by the lengths of rows, which no file of matrices "
+                "says. Give rows of unit length to Bilinear(form.matrix), and write that."
+            )
+        save_dot_graph(path, type(self).__name__, self.matrix, None, output)
+
     def _embed_query(self, Q: Matrix) -> Array:
         return times(Q, self.matrix.astype(Q.dtype, copy=False))
 
@@ -127,6 +154,10 @@ class Bilinear(Form):
 
     def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
         return lambda X: all_dots(self._embed_query(X), Y)
+
+    def _spectrum(self) -> Array | None:
+        W = self.matrix
+        return np.linalg.svd(W, compute_uv=False) if W.size <= LITTLE else None
 
     def _summary(self) -> dict[str, Any]:
         return {"shape": self.matrix.shape}

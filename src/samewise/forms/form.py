@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from samewise._cards import spectrum_lines, table
 from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.files.state import Saved, State
@@ -19,6 +20,9 @@ from samewise.kernels.pairwise import row_slices
 
 if TYPE_CHECKING:
     from samewise.forms.distance_form import EuclideanForm
+
+LITTLE = 2**18
+"""Entries of a matrix whose spectrum is no work."""
 
 MAX_BYTES = 4 * 2**30
 _BLOCK_BYTES = 64 * 2**20
@@ -415,6 +419,15 @@ class Form(Frozen, Storable, ABC, storable=False):
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}={value}" for name, value in self._summary().items())
         return f"{type(self).__name__}({parts})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: kind, size, spectrum."""
+        lines = [(name.replace("_", " "), str(value)) for name, value in self._summary().items()]
+        return table(type(self).__name__, lines + spectrum_lines(self._spectrum()))
+
+    def _spectrum(self) -> Array | None:
+        """Eigenvalues or singular values, largest first, where they are no work."""
+        return None
 
     @abstractmethod
     def _summary(self) -> dict[str, Any]:

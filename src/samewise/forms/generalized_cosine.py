@@ -137,6 +137,9 @@ class GeneralizedCosine(Form):
         matrix, components, eigenvalues = parts
         self._set(matrix=matrix, components=components, eigenvalues=eigenvalues, on_zero=on_zero)
 
+    def _spectrum(self) -> Array | None:
+        return self.eigenvalues
+
     def _summary(self) -> dict[str, Any]:
         return {
             "n_features_in": self.n_features_in,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any
@@ -12,7 +13,8 @@ from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import check_matrix
-from samewise.forms.form import MAX_BYTES, Form
+from samewise.forms.dot_graphs import save_dot_graph
+from samewise.forms.form import LITTLE, MAX_BYTES, Form
 from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
 
 # Every block of pairs reads both factors, so blocks are much longer than the factors are wide.
@@ -147,6 +149,26 @@ class LowRankBilinear(Form):
         P = self._check_rows(P, "P", self.n_features_items)
         return self._checked(_embed, P, self.right)
 
+    def to_onnx(self, path: str | os.PathLike[str], *, output: str = "query") -> None:
+        """Write the map of queries or of items, or the similarity of pairs, as an ONNX model.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced as a whole or not at all.
+        output : {"query", "item", "pairs"}, default="query"
+            "query": input "queries", output "mapped_queries", as `embed_query` gives them. "item":
+            input "items", output "mapped_items", whose dot product with a mapped query is the
+            similarity. "pairs": inputs "queries" and "items", n of each, and output
+            "closeness" of shape (n,).
+
+        Notes
+        -----
+        All have the type of `left`, float32 or float64. It needs the package onnx:
+        ``pip install 'samewise[onnx]'``.
+        """
+        save_dot_graph(path, type(self).__name__, self.left, self.right, output)
+
     @property
     def _width(self) -> int:
         return self.rank
@@ -165,6 +187,14 @@ class LowRankBilinear(Form):
     def _scorer(self, Y: Matrix) -> Callable[[Matrix], Array]:
         L, F = self.left.astype(Y.dtype, copy=False), _embed(Y, self.right)
         return lambda X: all_dots(times(X, L), F)
+
+    def _spectrum(self) -> Array | None:
+        if max(self.left.size, self.right.size) > LITTLE:
+            return None
+        # Of LRᵀ, by way of the small factors of both.
+        return np.linalg.svd(
+            np.linalg.qr(self.left)[1] @ np.linalg.qr(self.right)[1].T, compute_uv=False
+        )
 
     def _summary(self) -> dict[str, Any]:
         return {"shape": (self.n_features_in, self.n_features_items), "rank": self.rank}

@@ -23,6 +23,7 @@ from samewise.forms._input_checks import (
     frozen,
 )
 from samewise.forms.distance_form import EuclideanForm
+from samewise.forms.form import LITTLE
 from samewise.kernels import psd
 from samewise.kernels.pairwise import difference, squared_norms, times
 
@@ -311,6 +312,10 @@ class Mahalanobis(EuclideanForm):
     @property
     def _width(self) -> int:
         return len(self.components)
+
+    def _spectrum(self) -> Array | None:
+        known = "eigenvalues" in vars(self) or self.components.size <= LITTLE
+        return self.eigenvalues if known else None
 
     def _embed(self, X: Matrix, L: Array | None = None) -> Array:
         L = self.components if L is None else L

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, Self
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise.engine.progress import Progress
+from samewise.engine.progress_line import ProgressLine
 from samewise.solvers.held_out import EVERY, HeldOut
 
 Callback = Callable[[dict[str, Any]], object] | None
@@ -28,13 +28,15 @@ class RunLog:
     fields : tuple of str
         What an iteration is described by. The last is the held-out error, if there may be one.
     verbose : int or bool
-        Whether to print a line, at most once a second.
+        Whether to say where the run is, see `ProgressLine`.
     callback : callable or None
         Called with a dict; stops the run if it returns true.
     shown : str, default="components"
         The name of what is learned in that dict.
     as_shown : callable, optional
         What the callback gets of what is learned; by default that itself.
+    total : int, default=0
+        How many iterations there are at most; 0 if that is not known.
 
     Attributes
     ----------
@@ -56,11 +58,13 @@ class RunLog:
         callback: Callback,
         shown: str = "components",
         as_shown: Callable[[Any], Any] | None = None,
+        total: int = 0,
     ) -> None:
         self.owner, self.fields = owner, (*fields, "seconds")
         self.verbose, self.callback = verbose, callback
         self.shown, self.as_shown = shown, as_shown
         self._progress = Progress(owner, 0, verbose=False)
+        self._total = total
         self.begin()
 
     def begin(self, held_out: HeldOut | None = None) -> None:
@@ -68,7 +72,8 @@ class RunLog:
         self.rows: list[tuple[float, ...]] = []
         self.held_out = held_out
         self.stopped = self.interrupted = False
-        self._start = self._said = time.monotonic()
+        self._start = time.monotonic()
+        self._line = ProgressLine(self._total, self._start)
 
     def __enter__(self) -> Self:
         self._progress.__enter__()
@@ -96,9 +101,8 @@ class RunLog:
                 self.stopped |= held_out.enough
             values = (*values, error)
         self.rows.append((*values, now - self._start))
-        if self.verbose and now - self._said >= 1.0:
-            self._said = now
-            self.say()
+        if self.verbose and self._line.due(now):
+            self._line.say(self._state(), len(self.rows))
         if self.callback is not None:
             info: dict[str, Any] = dict(zip(self.fields, self.rows[-1], strict=True))
             present = learned() if self.as_shown is None else self.as_shown(learned())
@@ -109,14 +113,15 @@ class RunLog:
         return self.stopped
 
     def say(self) -> None:
-        """Print where the run is."""
+        """Print where the run has ended."""
         if self.verbose and self.rows:
-            known = zip(self.fields[:-1], self.rows[-1], strict=False)
-            parts = ", ".join(_as_text(name, value) for name, value in known if value == value)
-            print(
-                f"{self.owner}: iteration {len(self.rows):,}, {parts}, {self.rows[-1][-1]:.0f} s",
-                file=sys.stderr,
-            )
+            self._line.end(self._state(), len(self.rows))
+
+    def _state(self) -> str:
+        """Where the run is, in a line."""
+        known = zip(self.fields[:-1], self.rows[-1], strict=False)
+        parts = ", ".join(_as_text(name, value) for name, value in known if value == value)
+        return f"{self.owner}: iteration {len(self.rows):,}, {parts}, {self.rows[-1][-1]:.0f} s"
 
     @property
     def history(self) -> dict[str, NDArray[np.float64]]:

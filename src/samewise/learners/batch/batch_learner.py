@@ -63,6 +63,7 @@ class Batch(FromLabels, storable=False):
 
     def _log(self, *fields: str, **options: Any) -> RunLog:
         """The log of a run that these fields describe."""
+        options = {"total": self.max_iter, **options}
         return RunLog(type(self).__name__, fields, self.verbose, self.callback, **options)
 
     def _end(
