@@ -23,7 +23,7 @@ from samewise.protocols import (
     tune_learner,
 )
 from samewise.protocols.choice import _best
-from samewise.protocols.learner_process import Limits
+from samewise.protocols.learner_process import ProcessLimits
 from samewise.protocols.trials import Trial
 from tests.learning_here import learn_here
 
@@ -156,7 +156,7 @@ def test_a_process_of_its_own_has_the_memory_of_its_learner(labeled):
     X, y = labeled
     work = "lda", {}, (X[:40], y[:40], X[40:], y[40:]), 0, 3
     ballast = np.ones(2**25)
-    alone = learner_comparison.learn_alone(*work, limits=Limits(None, None))
+    alone = learner_comparison.learn_alone(*work, limits=ProcessLimits(None, None))
     here = trials.try_learner(*work)
     np.testing.assert_array_equal(alone.correct, here.correct)
     # What this process holds does not count.

@@ -16,7 +16,7 @@ from samewise._typing import Matrix
 from samewise.catalog import BY_COMMAND
 from samewise.exceptions import SamewiseWarning
 from samewise.model import standardized
-from samewise.protocols.learner_process import Limits, awaited, learn_alone, side_by_side
+from samewise.protocols.learner_process import ProcessLimits, awaited, learn_alone, side_by_side
 from samewise.protocols.row_splits import held_rows
 from samewise.protocols.scaling import chosen_scaling
 from samewise.protocols.trials import Trial, make_learner
@@ -269,7 +269,7 @@ def compare_each(
         make_learner(name, params.get(name))
     parts = X, np.asarray(y), X_test, np.asarray(y_test)
     baselines: dict[str, NDArray[np.bool_]] = {}
-    limits = Limits.checked(n_jobs, time_limit)
+    limits = ProcessLimits.checked(n_jobs, time_limit)
     with side_by_side(n_jobs, limits) as pool:
         futures = [
             pool.submit(

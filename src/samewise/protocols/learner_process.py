@@ -27,7 +27,7 @@ _PATIENCE = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class ProcessLimits:
     """What a learner may use, and the processes that run."""
 
     threads: int | None
@@ -35,7 +35,7 @@ class Limits:
     processes: set[SpawnProcess] = field(default_factory=set)
 
     @classmethod
-    def checked(cls, n_jobs: int, seconds: float | None) -> Limits:
+    def checked(cls, n_jobs: int, seconds: float | None) -> ProcessLimits:
         """The limits of each of so many jobs."""
         if not isinstance(n_jobs, int) or n_jobs < 1:
             raise InvalidInputError(f"n_jobs must be a positive integer. Got {n_jobs!r}.")
@@ -45,7 +45,7 @@ class Limits:
 
 
 @contextmanager
-def side_by_side(n_jobs: int, limits: Limits) -> Iterator[ThreadPoolExecutor]:
+def side_by_side(n_jobs: int, limits: ProcessLimits) -> Iterator[ThreadPoolExecutor]:
     """Threads that wait for a process each; whoever leaves early ends the processes."""
     pool = ThreadPoolExecutor(n_jobs)
     try:
@@ -67,10 +67,10 @@ def awaited(name: str, future: Future[Trial], watch: Callable[[str], object] | N
                 raise
             assert watch is not None
             watch(f"{name}: still learning after {waited} s")
-    raise AssertionError("counting never ends")
+    raise AssertionError("Counting never ends.")
 
 
-def learn_alone(name: str, *work: Any, limits: Limits) -> Trial:
+def learn_alone(name: str, *work: Any, limits: ProcessLimits) -> Trial:
     """Learn in a new process, whose memory is then that of this learner."""
     # Not forked: a child would begin with the memory, and the locks, of this process.
     context = multiprocessing.get_context("spawn")
