@@ -164,9 +164,7 @@ def test_pairs_and_triplets_of_a_data_frame_keep_its_names(labeled):
     assert learner.feature_names_in_.tolist() == list("abcde")
     learner.transform(frame)
     other = Pairs.from_labels(frame[list("edcba")], y, n_pairs=100, random_state=0)
-    with pytest.raises(
-        InvalidInputError, match="feature names should match"
-    ):
+    with pytest.raises(InvalidInputError, match="feature names should match"):
         learner.partial_fit(other)
     triplets = Triplets.from_labels(frame, y, 50, random_state=0)
     assert OASIS().fit(triplets).feature_names_in_.tolist() == list("abcde")
