@@ -1,11 +1,15 @@
-"""The README: its blocks run in an empty folder, and its numbers are those that were measured."""
+"""README and tutorial: their blocks run in an empty folder, their numbers were measured."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -61,6 +65,49 @@ def test_all_blocks_run_one_after_the_other(clean):
     assert {"wine.csv", "wine.sw", "model.sw", "digits.verifier"} <= {
         path.name for path in clean[0].iterdir()
     }
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX shell")
+def test_the_tutorial_runs_from_the_first_step_to_the_last(clean):
+    for package in ("typer", "fastapi", "httpx"):
+        pytest.importorskip(package)
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        page = page.replace("8350", str(found.getsockname()[1]))
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, flags=re.M | re.S)
+    assert len(re.findall(r"^## \d\. ", page, flags=re.M)) == 7 and len(blocks) == 8
+    out, servers = [], []
+    try:
+        for kind, code in blocks:
+            if "samewise serve" in code:
+                servers.append(serving(clean, code))
+                continue
+            run = ("sh", "-e") if kind == "sh" else (sys.executable, "-")
+            out.append(printed(clean, *run, input=code))
+    finally:
+        for server in servers:
+            server.terminate()
+            server.communicate(timeout=60)
+    assert "Best: " in out[1] or "Nothing was gained" in out[1]
+    assert out[5] == "(178, 2)\n"
+    shown, served = out[6].splitlines()
+    assert shown.startswith("['wine 17', ") and served == "{'rest': 0, 'first': 0}"
+
+
+def serving(clean, code):
+    folder, env = clean
+    process = subprocess.Popen(
+        shlex.split(code), cwd=folder, env=env, stdout=subprocess.PIPE, text=True
+    )
+    port, end = int(shlex.split(code)[-1]), time.monotonic() + 60
+    while time.monotonic() < end:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return process
+        time.sleep(0.1)
+    process.kill()
+    process.communicate()
+    raise AssertionError("The service does not listen.")
 
 
 def test_nothing_else_is_asked_for_than_there_is():
