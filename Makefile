@@ -11,7 +11,7 @@ export SAMEWISE_DATA ?= $(SHARED)
 endif
 
 .PHONY: demo demo-serve demo-pairs film test test-oldest coverage mutants fuzz fuzz-service torture scale check \
-  check-browser lint layout types layers docstrings house format bench experiments docs wheel clean
+  check-browser lint layout types layers docstrings spelling links house format bench experiments docs wheel clean
 
 # A search that learns, in two minutes; demo-serve leaves it running.
 demo: $(INSTALLED)
@@ -44,7 +44,7 @@ SEED ?= 0
 mutants: $(INSTALLED)
 	$(BIN)/python -m tools.mutants --per-folder $(MUTANTS) --seed $(SEED)
 
-check: lint layout types layers docstrings
+check: lint layout types layers docstrings spelling links
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -74,6 +74,17 @@ test-oldest: $(INSTALLED)
 	build/oldest/venv/$(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check \
 	  --constraint build/oldest/constraints.txt --editable '.[cli,plots,serve,text]' pytest
 	build/oldest/venv/$(SCRIPTS)/python -m pytest -W ignore::DeprecationWarning $(OLDEST)
+
+# Words that are misspelled, in pages, docstrings and code; tools/vocabulary.txt has those that are ours.
+SPELLED := docs README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md src tools demo examples deploy \
+  experiments benchmarks
+
+spelling: $(INSTALLED)
+	$(BIN)/codespell $(SPELLED)
+
+# Links of pages to files and headings that are not there; the web is not asked.
+links: $(INSTALLED)
+	$(BIN)/python -m tools.links
 
 # How large the house is, with the goals; make house LIST=--list shows what was counted.
 house: $(INSTALLED)

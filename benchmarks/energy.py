@@ -1,4 +1,4 @@
-"""The energy rule against a loop over test points that is vectorised over the training points."""
+"""The energy rule against a loop over test points that is vectorized over the training points."""
 
 from __future__ import annotations
 

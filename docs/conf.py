@@ -21,6 +21,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 sphinx_gallery_conf = {
@@ -42,6 +44,9 @@ html_title = f"samewise {version}"
 html_static_path = ["static"]
 html_css_files = ["wide.css"]
 html_copy_source = False
+# What is copied is code: no prompts, and no output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 html_show_sphinx = False
 
 myst_enable_extensions = ["colon_fence"]

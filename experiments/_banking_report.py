@@ -36,7 +36,7 @@ NOTES = """\
   points of precision@1 at 50 000 triplets. An average ("survival", "uniform") costs some tenths at
   most, and is what to use where nothing may get worse.
 - **Semi-hard negatives help most,** above all drawn again under what was learned so far: with
-  50 000 of them the last hypothesis reaches the mAP of shrinkage LDA, which is told all labels,
+  50 000 of them the last hypothesis reaches the mAP of shrinkage LDA, which is given all labels,
   and f-AROMA's passes it; an average stays somewhat below. f-AROMA keeps its precision@1 with them
   even without an average; OASIS needs one.
 - **The hardest negatives, taken once, ruin everything.**

@@ -84,7 +84,7 @@ def summary(results: Results, files: dict[str, Rows]) -> str:
             "# AROMA on documents and images: what the paper found, and what we found\n\n"
             "Made by `python -m experiments newsgroups`; the protocol is in "
             "`experiments/newsgroups.py`. LMNN and HIER were not run. The images are "
-            "**stand-ins** for the paper's, which are not to be had: of them only the order of the "
+            "**stand-ins** for the paper's, which are not available: of them only the order of the "
             f"methods can be compared.\n\n{markdown(files['claims'])}\n\n{HOW}\n{NOTES}",
             *(about_set(results, files, name) for name in results.names),
             "## Triplets that OASIS needs for the precision@10 of AROMA (Figure 4, middle)\n\n"

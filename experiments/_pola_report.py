@@ -52,7 +52,7 @@ Here it is behind each of them in the mean and on most problems.
   worse. More pairs do more: 20 000, averaged, bring POLA near RCA after PCA.
 - Which pairs are taken decides. Random pairs ask for a threshold that separates all pairs of one
   digit from all others; k-NN asks only for the order among the nearest. From pairs of near
-  neighbours (`pola_nearest_pairs` below: three of the same and three of the other digit for each
+  neighbors (`pola_nearest_pairs` below: three of the same and three of the other digit for each
   image, averaged hypotheses) the same algorithm beats the Euclidean distance and RCA after PCA on
   most problems, as in the paper.
 - FDA depends on how the singular covariance is treated: with a small ridge it beats POLA's leading

@@ -3,7 +3,7 @@
 Replicates §3.5 of A. M. Qamar, "Generalized cosine and similarity metrics" (thesis, Grenoble 2010):
 Tables 3.2 and 3.3, Figures 3.6 to 3.13, and what the text says about them.
 
-**The collection differs**: INFILE's 100 000 English newswires and 50 topics are not to be had.
+**The collection differs**: INFILE's 100 000 English newswires and 50 topics are not available.
 `_filter_data.collection` says what stands in for them: Reuters-21578 and 20 Newsgroups.
 
 Protocol: words are stemmed by Porter's rules, without stop words; all fields of a topic are used;

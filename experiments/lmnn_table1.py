@@ -12,7 +12,7 @@ than there are classes. Where the paper says so (yFaces, oFaces, iris) a single 
 early on 30 % of the training part, and several metrics always are; neighbors are then found in the
 whole training part.
 
-Not said in the paper, or not to be had, and decided here:
+Not said in the paper, or not available, and decided here:
 
 - mnist: images are made upright by shifting rows by whole pixels, which needs exactly the paper's
   164 components for 95 % of the variance. A second MNIST is sheared and centered with

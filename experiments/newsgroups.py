@@ -29,7 +29,7 @@ Not said in the paper and decided here:
 Beside the paper's protocol, labeled as such: OASIS with C = 1, taken up after the choice of C had
 shown on the test documents what a larger one does.
 
-Figure 3 is about 50 classes of Caltech-256 in features that are not to be had. Two stand-ins take
+Figure 3 is about 50 classes of Caltech-256 in features that are not available. Two stand-ins take
 their place, so that nothing but the order of the methods can be compared: `caltech101_bow`, 1 000
 visual words of the 50 largest classes of Caltech-101, and `caltech10_surf`, 800 visual words of ten
 classes of Caltech-256. An image has about 100 and 130 words, in the paper 27 (median). tf-idf of

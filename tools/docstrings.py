@@ -28,7 +28,7 @@ import sys
 import tokenize
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -38,7 +38,16 @@ from typing import Any
 from numpydoc.docscrape import NumpyDocString
 from numpydoc.validate import get_validation_checks, validate
 
-__all__ = ["Violation", "api_violations", "main", "public_objects", "text_violations"]
+from tools.links import pages
+
+__all__ = [
+    "Violation",
+    "api_violations",
+    "main",
+    "page_violations",
+    "public_objects",
+    "text_violations",
+]
 
 ROOT = Path(__file__).parents[1]
 IDIOMS = {
@@ -57,6 +66,7 @@ IDIOMS = {
     "were told": "were given",
     "been told": "been given",
     "told apart": "distinguished",
+    "done again": "repeated",
 }
 """What does not occur in a text, and what is usual instead."""
 DOCUMENTED_ONCE = ("state", "restore")
@@ -197,6 +207,25 @@ def text_violations(folder: Path) -> Iterator[Violation]:
                 yield Violation(f"{where}:{line}", "SW06", f"a message ends with {end[-30:]!r}")
 
 
+def page_violations(pages: Iterable[Path], root: Path) -> Iterator[Violation]:
+    """Unusual words on pages of the documentation."""
+    for page in pages:
+        for number, paragraph in _paragraphs(page.read_text(encoding="utf-8")):
+            for idiom, usual in IDIOMS.items():
+                if re.search(rf"\b{idiom}\b", paragraph, flags=re.IGNORECASE):
+                    where = f"{page.relative_to(root).as_posix()}:{number}"
+                    yield Violation(where, "SW05", f'"{idiom}"; usual is "{usual}"')
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """The number of the first line of each paragraph, and its words."""
+    number = 1
+    for paragraph in re.split(r"(\n\s*\n)", text):
+        if paragraph.strip():
+            yield number, " ".join(paragraph.split())
+        number += paragraph.count("\n")
+
+
 def _comments(text: str) -> Iterator[tuple[int, str]]:
     """Runs of comment lines, each run as one text."""
     run: list[str] = []
@@ -237,7 +266,11 @@ def _message_ends(tree: ast.AST) -> Iterator[tuple[int, str]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print what is wrong; the exit code is 1 if anything is."""
     only = tuple(sys.argv[1:] if arguments is None else arguments)
-    found = [*api_violations(public_objects(), _checks()), *text_violations(ROOT / "src/samewise")]
+    found = [
+        *api_violations(public_objects(), _checks()),
+        *text_violations(ROOT / "src/samewise"),
+        *page_violations(pages(), ROOT),
+    ]
     if only:
         found = [v for v in found if any(word in str(v) for word in only)]
     for violation in found:

@@ -10,7 +10,7 @@ from samewise.files.storable import made
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read what `save` of a form, learner, filter or model wrote.
+    """Read what `save` of a form, learner, classifier, verifier, filter or model wrote.
 
     Arrays come back bit for bit. A loaded learner or filter continues exactly where the saved one
     stopped. Nothing in the file is executed, and a file that is foreign, damaged, newer than this
@@ -23,7 +23,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    Form, learner, filter or Model
+    Form, learner, classifier, Verifier, filter or Model
         What the file holds.
 
     Examples

@@ -37,6 +37,8 @@ class Model(Card, Storable):
         Names of the columns, in the order of the form's features.
     label : str or None
         Name of the column that held the labels.
+    fill : array of shape (n_features,), or None
+        What stands for a missing value (NaN) of each feature; None refuses them.
     mean, scale : arrays of shape (n_features,), or None
         A row x is compared as (x − mean) / scale.
     learner : str
@@ -85,6 +87,7 @@ class Model(Card, Storable):
     seen: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     training: dict[str, Any] = field(default_factory=dict, repr=False)
     kept: str = ""
+    fill: Array | None = None
 
     def __post_init__(self) -> None:
         d = self.form.n_features_in
@@ -94,7 +97,7 @@ class Model(Card, Storable):
             )
         if (self.mean is None) != (self.scale is None):
             raise InvalidInputError("mean and scale must be given together, or neither.")
-        for name in ("mean", "scale"):
+        for name in ("mean", "scale", "fill"):
             values = getattr(self, name)
             if values is not None and (values.shape != (d,) or not np.isfinite(values).all()):
                 raise InvalidInputError(
@@ -117,6 +120,8 @@ class Model(Card, Storable):
             lines.append(("columns", some(list(self.feature_names))))
         if self.label is not None:
             lines.append(("label", self.label))
+        if self.fill is not None:
+            lines.append(("missing values", "filled in"))
         lines.append(("scaled", "no" if self.mean is None else "standardized"))
         if self.measured:
             errors = ", ".join(f"{n} {share(e)}" for n, e in self.measured["errors"].items())
@@ -220,7 +225,7 @@ class Model(Card, Storable):
     def state(self) -> State:
         """All that makes this model."""
         state = State({"seen": self.seen}, {name: getattr(self, name) for name in _VALUES})
-        for name in ("mean", "scale"):
+        for name in ("mean", "scale", "fill"):
             if getattr(self, name) is not None:
                 state.arrays[name] = getattr(self, name)
         if self.feature_names is not None:
@@ -235,7 +240,7 @@ class Model(Card, Storable):
     def restore(cls, saved: Saved) -> Self:
         """The model of that state."""
         found: dict[str, Any] = {"form": restored(saved.part("form"), Form)}
-        for name in ("mean", "scale"):
+        for name in ("mean", "scale", "fill"):
             found[name] = saved.array(name, None) if saved.has(name) else None
         found["seen"] = saved.array("seen", None, dtypes=["int64"], empty=True)
         found["feature_names"] = _names(saved) if saved.has("feature_names") else None
@@ -254,16 +259,26 @@ class Model(Card, Storable):
         # Imported where it is needed: to read a model takes no scikit-learn.
         from sklearn.utils import check_array
 
-        X = check_array(sound_rows(X), accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = check_array(
+            sound_rows(X),
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=True if self.fill is None or sp.issparse(X) else "allow-nan",
+        )
         if names is not None and self.feature_names is not None:
             same = tuple(names) == self.feature_names
-            return X if same else X[:, self._columns(names)]
+            return self._filled(X if same else X[:, self._columns(names)])
         if X.shape[1] != self.form.n_features_in:
             raise InvalidInputError(
                 f"The model was learned from {self.form.n_features_in} features. Got "
                 f"{X.shape[1]}; give rows with the same columns."
             )
-        return X
+        return self._filled(X)
+
+    def _filled(self, X: Matrix) -> Matrix:
+        if self.fill is None or sp.issparse(X):
+            return X
+        return np.where(np.isnan(X), self.fill.astype(X.dtype), X)
 
     def _columns(self, names: Sequence[str]) -> NDArray[np.intp]:
         assert self.feature_names is not None

@@ -37,6 +37,7 @@ from samewise.forms import Bilinear, Mahalanobis
 from samewise.learners import LDA, LMNN
 from samewise.model import Model
 from samewise.protocols import learner_comparison, make_learner, measure, trials
+from tests.learning_here import learn_here
 
 MAIN = [sys.executable, "-c", "from samewise.cli import main; main()"]
 
@@ -261,7 +262,7 @@ def test_inspect(call, call_json, model, wine):
 
 def test_compare(call, call_json, monkeypatch):
     options = ("compare", "wine.csv", "--label", "class", "--learners")
-    monkeypatch.setattr(learner_comparison, "_alone", trials.try_learner)
+    monkeypatch.setattr(learner_comparison, "learn_alone", learn_here)
     found = call_json(*options, "lda")
     names = [line["learner"] for line in found["compared"]]
     assert names == ["euclidean", "cosine", "lda"] and found["judged_by"] == 27
@@ -272,20 +273,22 @@ def test_compare(call, call_json, monkeypatch):
 
 
 def test_compare_stopped_by_control_c_shows_what_is_known(call, monkeypatch):
-    def stop(name, *work):
+    def stop(name, *work, limits):
         if name == "cosine":
             raise KeyboardInterrupt
         return trials.try_learner(name, *work)
 
-    monkeypatch.setattr(learner_comparison, "_alone", stop)
+    monkeypatch.setattr(learner_comparison, "learn_alone", stop)
     compare = ("compare", "wine.csv", "--label", "class", "--learners", "lda,lmnn")
     result = call(*compare, code=130)
-    assert "euclidean" in result.stdout and result.stderr == "error: interrupted\n"
+    said = result.stderr.splitlines()
+    assert "euclidean" in result.stdout and said[-1] == "error: interrupted"
+    assert len(said) == 2 and said[0].startswith("progress: euclidean: ")
 
-    def at_once(*work):
+    def at_once(*work, limits):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(learner_comparison, "_alone", at_once)
+    monkeypatch.setattr(learner_comparison, "learn_alone", at_once)
     result = call(*compare, code=130)
     assert result.stdout == "" and result.stderr == "error: interrupted\n"
 

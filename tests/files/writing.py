@@ -76,6 +76,17 @@ def filters() -> dict[str, Any]:
     }
 
 
+def deciders() -> dict[str, Any]:
+    """What decides with a metric, fitted."""
+    pairs = samewise.Pairs.from_labels(X, y, n_pairs=60, random_state=0)
+    learner = samewise.PassiveAggressive(random_state=0)
+    return {
+        "KNNClassifier": samewise.KNNClassifier(samewise.LDA(), rule="energy").fit(X, y),
+        "PerClassClassifier": samewise.PerClassClassifier(samewise.LDA()).fit(X, y),
+        "Verifier": samewise.Verifier(learner, "accuracy").fit(pairs),
+    }
+
+
 def adapter() -> samewise.LiveAdapter:
     """A live adapter, after a few lists."""
     items = X / np.linalg.norm(X, axis=1, keepdims=True)
@@ -89,6 +100,8 @@ def answers(kept: Any) -> list[float]:
     """What a kept object says about fixed rows, or how many topics it has."""
     if isinstance(kept, samewise.LiveAdapter):
         return np.asarray(kept.live.embed_query(X[3:6])).ravel().round(5).tolist()
+    if isinstance(kept, samewise.PerClassClassifier):
+        return np.asarray(kept.decision_function(X[3:6])).ravel().round(9).tolist()
     form = kept if isinstance(kept, Form) else getattr(kept, "metric_", getattr(kept, "form", None))
     if form is None:
         return [float(len(kept.topics_))]
@@ -99,7 +112,8 @@ def answers(kept: Any) -> list[float]:
 def objects() -> dict[str, Any]:
     """One of each kind, by the name of its file."""
     model = samewise.Model(forms()["Mahalanobis"], feature_names=("a", "b", "c"))
-    return {**forms(), **learners(), **filters(), "Model": model, "LiveAdapter": adapter()}
+    rest = {"Model": model, "LiveAdapter": adapter()}
+    return {**forms(), **learners(), **filters(), **deciders(), **rest}
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Mahalanobis
 from samewise.learners import LDA
 from samewise.model import Model
-from samewise.protocols import learner_comparison, trials
+from samewise.protocols import learner_comparison
+from tests.learning_here import learn_here
 
 Y = np.arange(40) % 2
 X = np.random.default_rng(0).normal(size=(40, 2)) + 2 * Y[:, None]
@@ -136,7 +137,7 @@ def test_control_characters_do_not_reach_the_terminal(monkeypatch):
 
     monkeypatch.setattr(LDA, "fit", warn)
     assert f"warning: about {ESCAPED}" in safe(call("fit", path, *options, *FIT, code=1)).stderr
-    monkeypatch.setattr(learner_comparison, "_alone", trials.try_learner)
+    monkeypatch.setattr(learner_comparison, "learn_alone", learn_here)
     compared = safe(call("compare", path, *options, "--label", "class", "--learners", "lda"))
     assert f"lda refused: Stopped {ESCAPED}." in compared.stdout
 

@@ -187,7 +187,7 @@ def test_times_are_no_numbers_and_no_classes(values, kind, column):
     frame(**{column: values}).to_parquet("t.parquet")
     text = refused("t.parquet")
     assert f"The column '{column}' of t.parquet holds times (" in text and kind in text
-    assert "neither numbers nor classes. Make numbers or text of them, or leave" in text
+    assert "neither numbers nor classes. Make numbers of them, such as the days" in text
 
 
 def test_columns_of_other_kinds():

@@ -23,7 +23,9 @@ from samewise.protocols import (
     tune_learner,
 )
 from samewise.protocols.choice import _best
+from samewise.protocols.learner_process import ProcessLimits
 from samewise.protocols.trials import Trial
+from tests.learning_here import learn_here
 
 
 @pytest.mark.parametrize("name", BY_COMMAND)
@@ -138,7 +140,7 @@ def test_settings_that_are_refused_are_left_out(labeled):
 def test_compared(labeled, monkeypatch):
     X, y = labeled
     parts = X[:40], y[:40], X[40:], y[40:]
-    monkeypatch.setattr(learner_comparison, "_alone", trials.try_learner)
+    monkeypatch.setattr(learner_comparison, "learn_alone", learn_here)
     first, second, lda, bad = compare_each(
         ["lda", "pca"], *parts, params={"pca": {"n_components": 99}}
     )
@@ -154,7 +156,8 @@ def test_a_process_of_its_own_has_the_memory_of_its_learner(labeled):
     X, y = labeled
     work = "lda", {}, (X[:40], y[:40], X[40:], y[40:]), 0, 3
     ballast = np.ones(2**25)
-    alone, here = learner_comparison._alone(*work), trials.try_learner(*work)
+    alone = learner_comparison.learn_alone(*work, limits=ProcessLimits(None, None))
+    here = trials.try_learner(*work)
     np.testing.assert_array_equal(alone.correct, here.correct)
     # What this process holds does not count.
     assert 2**24 < alone.memory < here.memory - ballast.nbytes / 2

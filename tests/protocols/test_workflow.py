@@ -21,6 +21,7 @@ from samewise.protocols import (
     trials,
 )
 from samewise.scores import s_test
+from tests.learning_here import learn_here
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_digits])
@@ -137,7 +138,7 @@ def test_evaluate_takes_forms_and_learners():
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    monkeypatch.setattr(learner_comparison, "_alone", trials.try_learner)
+    monkeypatch.setattr(learner_comparison, "learn_alone", learn_here)
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -145,7 +146,7 @@ def in_this_process(monkeypatch):
 def test_compare_is_each_learner_on_the_same_rows(load):
     X, y = load(return_X_y=True)
     lines = []
-    found = compare(X, y, ["lda"], scale=False, random_state=1, watch=lines.append)
+    found = compare(X, y, ["lda"], scale="none", random_state=1, watch=lines.append)
     held = hold_out(y, 0.3, 1)
     parts = X[~held], y[~held], X[held], y[held]
     assert [line.name for line in found.lines] == ["euclidean", "cosine", "lda"]
@@ -153,7 +154,7 @@ def test_compare_is_each_learner_on_the_same_rows(load):
     assert found.lines[2].error == np.mean(~expected)
     assert found.lines[2].tests["euclidean"] == s_test(expected, knn_correct(None, *parts))
     assert (found.n_learned, found.n_judged) == ((~held).sum(), held.sum())
-    assert len(lines) == 3 and lines[2].startswith("3 done, last lda: ")
+    assert len(lines) == 3 and lines[2].startswith(f"lda: {100 * np.mean(~expected):.2f} % in ")
     assert "lda" in found.best() and "against " in found.best()
 
 
@@ -169,7 +170,7 @@ def test_compare_warns_of_learners_that_seldom_help():
 @pytest.mark.usefixtures("in_this_process")
 def test_compare_says_which_is_best():
     X, y = load_wine(return_X_y=True)
-    best = compare(X, y, ["lda"], scale=False).best()
+    best = compare(X, y, ["lda"], scale="none").best()
     assert best.startswith("Best: lda (against ") and ": better, p = 0.021)." in best
     assert (
         compare(X, y, ["pca"])
@@ -182,12 +183,12 @@ def test_compare_says_which_is_best():
 
 
 def test_compare_that_is_stopped_has_what_is_known(monkeypatch):
-    def stop(name, *work):
+    def stop(name, *work, limits):
         if name == "cosine":
             raise KeyboardInterrupt
         return trials.try_learner(name, *work)
 
-    monkeypatch.setattr(learner_comparison, "_alone", stop)
+    monkeypatch.setattr(learner_comparison, "learn_alone", stop)
     found = compare(*load_iris(return_X_y=True), ["lda"])
     assert found.interrupted and [line.name for line in found.lines] == ["euclidean"]
 

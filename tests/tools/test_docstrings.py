@@ -129,3 +129,12 @@ def test_every_public_learner_and_its_methods_are_looked_at():
     names = {name.rpartition(".")[2] for name in objects}
     assert {"POLA", "LMNN", "fit", "partial_fit", "transform", "roc", "load"} <= names
     assert all(name.startswith("samewise.") for name in objects)
+
+
+def test_unusual_words_on_pages(tmp_path):
+    page = tmp_path / "a.md"
+    page.write_text(
+        "# A\n\nFine.\n\nIt is not to be\nhad anywhere, unless said.\n", encoding="utf-8"
+    )
+    found = list(docstrings.page_violations([page], tmp_path))
+    assert codes(found) == ["SW05", "SW05"] and all(str(v).startswith("a.md:5: ") for v in found)

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Annotated, Any
 
 import typer
 
 from samewise import protocols
 from samewise.cli.console import Answer, percent, say, show_table, working
-from samewise.cli.options import Columns, Data, Neighbors, Seed, check_neighbors, command, listed
-from samewise.cli.tables import check_classes, read_table
+from samewise.cli.options import (
+    Columns,
+    Data,
+    Neighbors,
+    ScaleChoice,
+    Scaled,
+    Seed,
+    check_neighbors,
+    command,
+    listed,
+)
+from samewise.cli.tables import check_classes, filled, read_table
 
 
 @command()
@@ -20,17 +31,29 @@ def compare(
     learners: Annotated[
         str, typer.Option(help="Names of learners, separated by commas.")
     ] = "lda,lmnn,gcosla",
-    part: Annotated[
-        float, typer.Option("--test-part", min=0.01, max=0.9, help="Part of the rows to judge by.")
+    hold: Annotated[
+        float,
+        typer.Option(
+            "--hold-out",
+            min=0.01,
+            max=0.9,
+            help="Part of the rows that is not learned from, to judge by.",
+        ),
     ] = 0.3,
     neighbors: Neighbors = 3,
-    scale: Annotated[
-        bool,
+    scale: Scaled = ScaleChoice.auto,
+    jobs: Annotated[
+        int | None,
         typer.Option(
-            help="Standardize dense columns whose spreads differ more than tenfold, unless 3-NN is "
-            "clearly better without."
+            min=1,
+            help="Learners at the same time; by default as many as there are processors. With 1, "
+            "seconds can be compared with those of other runs.",
         ),
-    ] = True,
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Seconds after which a learner is stopped, and left out."),
+    ] = None,
     seed: Seed = 0,
 ) -> Answer:
     """Compare learners by k-NN error on a test part, with significance, time and memory.
@@ -42,15 +65,18 @@ def compare(
     """
     table = read_table(data, columns)
     y = check_classes(table)
-    held = protocols.hold_out(y, part, seed) if table.train is None else ~table.train
+    held = protocols.hold_out(y, hold, seed) if table.train is None else ~table.train
+    table, _ = filled(table, ~held, columns.impute)
     check_neighbors(neighbors, int((~held).sum()))
-    with working("euclidean") as show:
+    with working("comparing", in_pipe=True) as show:
         found = protocols.compare(
             table.X,
             y,
             listed(learners),
             test=held,
-            scale=scale,
+            scale=str(scale),
+            n_jobs=jobs or os.cpu_count() or 1,
+            time_limit=time_limit,
             n_neighbors=neighbors,
             random_state=seed,
             watch=show,

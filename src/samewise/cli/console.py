@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import typer
@@ -153,11 +154,23 @@ def number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.4g}"
 
 
+AS_JSON: ContextVar[bool] = ContextVar("AS_JSON", default=False)
+"""Whether the command that runs was given --json."""
+
+
+def note(text: str, kind: str) -> None:
+    """A line on standard error: an object with --json, otherwise text."""
+    typer.echo(json_line({kind: text}) if AS_JSON.get() else printable(f"{kind}: {text}"), err=True)
+
+
 @contextmanager
-def working(what: str) -> Iterator[Callable[[str], None]]:
-    """A line that shows what is done and for how long, on a terminal only."""
+def working(what: str, in_pipe: bool = False) -> Iterator[Callable[[str], None]]:
+    """A line that shows what is done and for how long, on a terminal.
+
+    With `in_pipe`, each text is a line of its own where standard error is no terminal.
+    """
     if not sys.stderr.isatty():
-        yield lambda text: None
+        yield (lambda text: note(text, "progress")) if in_pipe else (lambda text: None)
         return
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:

@@ -105,14 +105,14 @@ def _row(name: str, here: list[str]) -> list[str]:
         return [name, place, "", "", "", "", ""]
     known = KNOWN[name]
     sizes = [f"{n:,}" if n else "-" for n in (known.rows, known.features, known.classes)]
-    return [name, place, known.licence, known.source, *sizes]
+    return [name, place, known.license, known.source, *sizes]
 
 
 def _show_list(rows: list[list[str]], where: Path, chosen: bool) -> None:
     origin = f"from {VARIABLE}" if chosen else f"{VARIABLE} is not set"
     missing = "" if where.is_dir() else ", which is not a directory"
     say(f"Looked for in {where} ({origin}){missing}.")
-    headers = ["name", "where", "licence", "source", "rows", "features", "classes"]
+    headers = ["name", "where", "license", "source", "rows", "features", "classes"]
     show_table(headers, rows, n_texts=4)
     say(
         "What is here or comes with scikit-learn can stand for DATA: samewise fit wine. Where it "

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 
-from samewise.cli.console import json_line, printable
+from samewise.cli.console import AS_JSON, note
 from samewise.exceptions import SamewiseError
 from samewise.kernels.compile_clock import CLOCK
 
@@ -26,11 +26,12 @@ def one_sentence(
     interrupted: str = "interrupted; with --state, the same command goes on from here",
 ) -> Iterator[None]:
     """Turn what is wrong with the input into a sentence on standard error and the exit code 1."""
+    AS_JSON.set(as_json)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            warnings.showwarning = _warning(as_json)
-            CLOCK.announce = lambda: _say(_COMPILING, as_json, "note")
+            warnings.showwarning = _warning
+            CLOCK.announce = lambda: note(_COMPILING, "note")
             yield
             # What is still in the buffer is written here, where a closed pipe is no accident.
             sys.stdout.flush()
@@ -41,13 +42,13 @@ def one_sentence(
     except KeyboardInterrupt:
         if debug:
             raise
-        _say(interrupted, as_json)
+        note(interrupted, "error")
         raise typer.Exit(130) from None
     # A parameter out of its range is a ValueError of scikit-learn's; so are the package's own.
     except (SamewiseError, OSError, ImportError, ValueError, MemoryError) as error:
         if debug:
             raise
-        _say(_sentence(error), as_json)
+        note(_sentence(error), "error")
         raise typer.Exit(1) from None
     except (typer.Exit, typer.Abort):
         raise
@@ -56,7 +57,7 @@ def one_sentence(
         if debug:
             raise
         kind = f"an unexpected {type(error).__name__} ({_text(error) or 'without a message'})"
-        _say(f"{kind}; run again with --debug for the traceback", as_json)
+        note(f"{kind}; run again with --debug for the traceback", "error")
         raise typer.Exit(1) from None
 
 
@@ -77,14 +78,5 @@ def _sentence(error: Exception) -> str:
     return text or type(error).__name__
 
 
-def _say(sentence: str, as_json: bool, kind: str = "error") -> None:
-    typer.echo(
-        json_line({kind: sentence}) if as_json else printable(f"{kind}: {sentence}"), err=True
-    )
-
-
-def _warning(as_json: bool) -> Callable[..., None]:
-    def show(message: Warning | str, *where: Any, **more: Any) -> None:
-        _say(_text(message), as_json, "warning")
-
-    return show
+def _warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    note(_text(message), "warning")

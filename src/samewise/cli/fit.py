@@ -11,20 +11,21 @@ import typer
 
 from samewise.cli.console import Answer, percent, say, show_table, working
 from samewise.cli.exports import check_output
-from samewise.cli.options import Columns, Data, Seed, command, parsed_params
-from samewise.cli.tables import check_classes, read_table
+from samewise.cli.options import (
+    Columns,
+    Data,
+    ScaleChoice,
+    Scaled,
+    Seed,
+    command,
+    parsed_params,
+)
+from samewise.cli.tables import check_classes, filled, read_table
 from samewise.exceptions import InvalidInputError
 from samewise.model import Model
 from samewise.protocols import fit_model, make_learner
+from samewise.protocols.row_splits import held_rows
 from samewise.scores import verdict
-
-
-class ScaleChoice(StrEnum):
-    """Whether columns are standardized before learning."""
-
-    auto = "auto"
-    standard = "standard"
-    none = "none"
 
 
 class KeepChoice(StrEnum):
@@ -42,13 +43,6 @@ Params = Annotated[
 ]
 Tune = Annotated[
     bool, typer.Option("--tune", help="Choose parameters from a small grid by validation.")
-]
-Scaled = Annotated[
-    ScaleChoice,
-    typer.Option(
-        help="auto standardizes dense columns whose spreads differ more than tenfold, unless 3-NN "
-        "is clearly better without."
-    ),
 ]
 HoldOut = Annotated[
     float,
@@ -96,19 +90,22 @@ def fit(
     check_output(out)
     with working("reading") as show:
         table = read_table(data, columns)
+        y = check_classes(table)
+        held = held_rows(y, hold, seed) if hold == 0 or table.train is None else ~table.train
+        table, fill = filled(table, ~held, columns.impute)
         model = fit_model(
             table.X,
-            check_classes(table),
+            y,
             learner,
             params=given,
             tune=tune,
             scale=str(scale),
-            held_out=hold if hold == 0 or table.train is None else ~table.train,
+            held_out=held,
             keep=str(keep),
             random_state=seed,
             watch=show,
         )
-    replace(model, label=table.label, feature_names=table.names).save(out)
+    replace(model, label=table.label, feature_names=table.names, fill=fill).save(out)
     summary = _summary(model, out)
     then = typer.Exit(130) if summary["interrupted"] else None
     return Answer(summary, lambda: _show(summary), then)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -18,6 +19,15 @@ from samewise.cli.errors import one_sentence
 from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.loading import load
 from samewise.model import Model, as_model
+
+
+class ScaleChoice(StrEnum):
+    """Whether columns are standardized before learning."""
+
+    auto = "auto"
+    standard = "standard"
+    none = "none"
+
 
 Data = Annotated[
     str,
@@ -33,6 +43,13 @@ ModelFile = Annotated[
 ]
 Neighbors = Annotated[int, typer.Option("-k", min=1, help="Neighbors that decide.")]
 Seed = Annotated[int, typer.Option(help="For splits, pairs and learners.")]
+Scaled = Annotated[
+    ScaleChoice,
+    typer.Option(
+        help="auto standardizes dense columns whose spreads differ more than tenfold, unless 3-NN "
+        "is clearly better without."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Results and errors as JSON.")]
 Debug = Annotated[bool, typer.Option(help="Show the traceback of an error.")]
 
@@ -47,6 +64,13 @@ ClientToken = Annotated[
 ]
 User = Annotated[str | None, typer.Option(help="Who asks or teaches, so that it can be forgotten.")]
 HERE = "http://127.0.0.1:8350"
+
+
+class ImputeChoice(StrEnum):
+    """What stands for a missing value."""
+
+    median = "median"
+    mean = "mean"
 
 
 @dataclass(frozen=True)
@@ -66,6 +90,24 @@ class Columns:
     vector_field: Annotated[
         str, typer.Option(help="For JSON lines: the field with the vector.")
     ] = "vector"
+    sep: Annotated[
+        str | None,
+        typer.Option(help="What separates the fields of CSV: one character, or tab; by default ,"),
+    ] = None
+    categorical: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of categories, separated by commas: each value becomes a column of zeros "
+            "and ones. A model knows those it was learned with."
+        ),
+    ] = None
+    impute: Annotated[
+        ImputeChoice | None,
+        typer.Option(
+            help="Fill in missing values by those of the rows that are learned from. A model fills "
+            "in as it was learned."
+        ),
+    ] = None
 
 
 def command(

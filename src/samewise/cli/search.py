@@ -39,7 +39,7 @@ def search(
         raise InvalidInputError("Say what to search for: either --row or --vector.")
     model = open_model(model_file)
     with working("searching"):
-        table = read_table(data, columns, model.label)
+        table = read_table(data, columns, model.label, model)
         X = model.prepare(table.X, table.names)
         if row is not None and row >= X.shape[0]:
             raise InvalidInputError(

@@ -6,12 +6,11 @@ import difflib
 import io
 import json
 import re
-import reprlib
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,10 +21,17 @@ from numpy.typing import NDArray
 
 from samewise import datasets
 from samewise._typing import Matrix
+from samewise.cli.feature_columns import (
+    Reader,
+    check_no_times,
+    fill_values,
+    known_categories,
+)
 from samewise.cli.options import Columns, listed
 from samewise.exceptions import InvalidInputError
 from samewise.files.container import unique_names
 from samewise.files.npz_archive import CSR_PARTS, csr_rows, read_npz
+from samewise.model import Model
 
 _READ = (".csv", ".tsv", ".parquet", ".npz", ".jsonl", ".ndjson")
 # Labels stand in arrays that have room for the longest one in every row.
@@ -65,7 +71,9 @@ class Table:
         return str(row) if self.ids is None else str(self.ids[row])
 
 
-def read_table(source: str, columns: Columns, known_label: str | None = None) -> Table:
+def read_table(
+    source: str, columns: Columns, known_label: str | None = None, model: Model | None = None
+) -> Table:
     """Read DATA.
 
     Parameters
@@ -77,6 +85,8 @@ def read_table(source: str, columns: Columns, known_label: str | None = None) ->
         Which columns hold what.
     known_label : str, default=None
         The label that a model was learned with: used if it is there and no other is named.
+    model : Model, default=None
+        What the rows are for: it knows categories, and may fill in missing values.
 
     Returns
     -------
@@ -84,7 +94,7 @@ def read_table(source: str, columns: Columns, known_label: str | None = None) ->
         The rows.
     """
     name = "standard input" if source == "-" else source
-    wanted = _Wanted(name, columns, known_label)
+    wanted = _Wanted(name, columns, known_label, model)
     path = Path(source)
     if source == "-":
         return _from_stdin(wanted)
@@ -101,7 +111,7 @@ def read_table(source: str, columns: Columns, known_label: str | None = None) ->
     if kind == ".parquet":
         return _from_frame(read_parquet(path, source), wanted, 0)
     if kind in (".csv", ".tsv"):
-        return _from_frame(_csv(path, source, "\t" if kind == ".tsv" else ","), wanted, 2)
+        return _from_frame(_csv(path, wanted, "\t" if kind == ".tsv" else ","), wanted, 2)
     raise InvalidInputError(
         f"{source} has none of the endings {', '.join(_READ)}, which say how to read it. Rename "
         "it, or pass it as - (standard input) if it is CSV or JSON lines."
@@ -115,6 +125,28 @@ class _Wanted:
     source: str
     columns: Columns
     known_label: str | None = None
+    model: Model | None = None
+
+    @property
+    def gaps(self) -> bool:
+        """Whether missing values are filled in later."""
+        if self.model is not None:
+            return self.model.fill is not None
+        return self.columns.impute is not None
+
+    def categories_among(self, used: Sequence[str]) -> dict[str, list[str] | None]:
+        """Columns of features that hold categories."""
+        wanted = listed(self.columns.categorical)
+        self.check(wanted, used)
+        known = None if self.model is None else self.model.feature_names
+        return known_categories(wanted, used, known)
+
+    def refuse_options_of_columns(self) -> None:
+        """Refuse options that only make sense for columns of CSV or Parquet."""
+        for name in ("categorical", "impute", "sep"):
+            if getattr(self.columns, name) is not None:
+                what = "CSV" if name == "sep" else "columns of CSV or Parquet"
+                raise InvalidInputError(f"--{name} is for {what}, which {self.source} has not.")
 
     def label_among(self, names: Sequence[str]) -> str | None:
         if self.columns.label is not None:
@@ -167,10 +199,12 @@ def _from_stdin(wanted: _Wanted) -> Table:
         raise InvalidInputError("Standard input is empty; CSV or JSON lines were expected.")
     if text.lstrip().startswith("{"):
         return _from_lines(text, wanted)
-    return _from_frame(_csv(io.StringIO(text), wanted.source, ","), wanted, 2)
+    return _from_frame(_csv(io.StringIO(text), wanted, ","), wanted, 2)
 
 
-def _csv(file: Any, source: str, separator: str) -> pd.DataFrame:
+def _csv(file: Any, wanted: _Wanted, usual: str) -> pd.DataFrame:
+    source, separator = wanted.source, _separator(wanted.columns.sep or usual)
+
     def read(**more: Any) -> pd.DataFrame:
         if isinstance(file, io.StringIO):
             file.seek(0)
@@ -192,9 +226,27 @@ def _csv(file: Any, source: str, separator: str) -> pd.DataFrame:
             f"{source} cannot be read as CSV: {what}. Each row needs as many fields as there are "
             "names of columns; text with a separator in it belongs in quotes."
         ) from error
+    if wanted.columns.sep is None and len(names) == 1:
+        _refuse_other_separator(str(names.iloc[0]), source)
     # As they are written: pandas renames a column that has the name of another one.
     frame.columns = [name or given for name, given in zip(names, frame.columns, strict=True)]
     return frame
+
+
+def _separator(given: str) -> str:
+    separator = {"tab": "\t", "\\t": "\t"}.get(given, given)
+    if len(separator) != 1 or separator in '"\r\n':
+        raise InvalidInputError(f"--sep must be one character, or tab. Got {given!r}.")
+    return separator
+
+
+def _refuse_other_separator(header: str, source: str) -> None:
+    for sign, named in ((";", "';'"), ("\t", "tab"), ("|", "'|'")):
+        if sign in header:
+            raise InvalidInputError(
+                f"{source} has one column, whose name has {named} in it: if that is what separates "
+                f"the fields, give --sep {named}."
+            )
 
 
 def _rows_as_long_as_names(read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
@@ -236,63 +288,21 @@ def _from_frame(frame: pd.DataFrame, wanted: _Wanted, first: int) -> Table:
     frame.columns = [str(name) for name in frame.columns]
     names = list(frame.columns)
     label, id_column = wanted.label_among(names), wanted.ids_among(names)
-    used = wanted.features_among(names, label, id_column)
-    where = "line" if first else "row"
-    values = [_numbers(frame[name], name, wanted.source, where, first) for name in used]
+    used: Sequence[str] = wanted.features_among(names, label, id_column)
+    reader = Reader(wanted.source, first, wanted.gaps)
+    X, used = reader.features(frame, used, wanted.categories_among(used))
     y = ids = None
     if label is not None:
-        _check_no_times(frame[label], label, wanted.source)
-        y = _labels(frame[label].to_numpy(), label, wanted.source, where, first)
+        check_no_times(frame[label], label, wanted.source)
+        y = _labels(frame[label].to_numpy(), label, wanted.source, reader.where, first)
     if id_column is not None:
         ids = _as_text(frame[id_column].astype(str))
-    return Table(wanted.source, np.column_stack(values), tuple(used), y, label, ids)
+    return Table(wanted.source, X, used, y, label, ids)
 
 
 def _as_text(values: Any) -> NDArray[Any]:
     # As objects: an array of text has room for the longest one in every row.
     return np.array([str(value) for value in values], dtype=object)
-
-
-def _check_no_times(column: Any, name: str, source: str) -> None:
-    """Refuse times, which pandas would count in microseconds."""
-    dtype = getattr(column.dtype, "categories", column).dtype
-    if dtype.kind in "Mm" or isinstance(dtype, pd.PeriodDtype):
-        raise InvalidInputError(
-            f"The column {name!r} of {source} holds times ({dtype}), which are neither numbers nor "
-            "classes. Make numbers or text of them, or leave the column out."
-        )
-
-
-def _floats(column: Any) -> NDArray[np.float64]:
-    return pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _numbers(column: Any, name: str, source: str, where: str, first: int) -> NDArray[np.float64]:
-    _check_no_times(column, name, source)
-    try:
-        numbers = _floats(column)
-    except OverflowError:
-        # Whole numbers of hundreds of digits; read as text they are infinite.
-        numbers = _floats(column.astype(str))
-    text = np.isnan(numbers) & column.notna().to_numpy()
-    if text.any():
-        row = int(text.argmax())
-        raise InvalidInputError(
-            f"The column {name!r} of {source} holds text, where numbers are needed: "
-            f"{reprlib.repr(str(column.iloc[row]))} in {where} {row + first}. Leave it out with "
-            f"--drop {name}, name it with --label if it holds the labels, or choose columns with "
-            "--features."
-        )
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        row = int(bad.argmax())
-        what = "infinite" if np.isinf(numbers[row]) else "missing"
-        raise InvalidInputError(
-            f"The column {name!r} of {source} has {int(bad.sum())} missing or infinite values, the "
-            f"first ({what}) in {where} {row + first}. Fill them in, remove those rows, or leave "
-            f"the column out with --drop {name}."
-        )
-    return numbers
 
 
 def _labels(
@@ -336,6 +346,7 @@ def _labels(
 
 
 def _from_lines(text: str, wanted: _Wanted) -> Table:
+    wanted.refuse_options_of_columns()
     vector_field = wanted.columns.vector_field
     entries, at = [], []
     # Only \n ends a line: a text in JSON may hold other separators, such as U+2028.
@@ -403,6 +414,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _from_npz(path: Path, wanted: _Wanted) -> Table:
+    wanted.refuse_options_of_columns()
     source = wanted.source
     try:
         arrays = read_npz(path, source)
@@ -482,6 +494,7 @@ def _from_dataset(wanted: _Wanted) -> Table:
             f"; did you mean {near[0]!r}?" if near else "; samewise datasets lists what there is."
         )
         raise InvalidInputError(f"There is neither a file nor a data set {name}{hint}")
+    wanted.refuse_options_of_columns()
     found = datasets.load(name, dtype=np.float32)
     if isinstance(found.data, list) or "target" not in found:
         raise InvalidInputError(
@@ -491,6 +504,16 @@ def _from_dataset(wanted: _Wanted) -> Table:
     named = None if names is None or len(names) != found.data.shape[1] else tuple(map(str, names))
     y = _labels(np.asarray(found.target_names), "class", name)[found.target]
     return Table(name, found.data, named, y, "class", None, found.get("train"))
+
+
+def filled(
+    table: Table, learn: NDArray[np.bool_], how: str | None
+) -> tuple[Table, NDArray[np.float64] | None]:
+    """The table without missing values, and what stands for them: from the rows to learn from."""
+    if how is None:
+        return table, None
+    fill = fill_values(table.X[learn], table.names or (), how, table.source)
+    return replace(table, X=np.where(np.isnan(table.X), fill, table.X)), fill
 
 
 def check_classes(table: Table) -> NDArray[Any]:

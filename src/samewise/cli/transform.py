@@ -31,7 +31,7 @@ def transform(
         check_output(out)
     model = open_model(model_file)
     with working("reading") as show:
-        table = read_table(data, columns, model.label)
+        table = read_table(data, columns, model.label, model)
         show(f"transforming {table.X.shape[0]:,} rows")
         Z = model.transform(table.X, table.names)
         write_table(

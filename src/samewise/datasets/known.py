@@ -1,4 +1,4 @@
-"""What is known of data sets by name: their size, licence and source, and where to get them."""
+"""What is known of data sets by name: their size, license and source, and where to get them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Known(NamedTuple):
     ----------
     rows, features, classes : int
         Its size; texts have no features, and documents with several topics no classes.
-    licence : str
+    license : str
         As its source states it; "research" where only the use for research is allowed.
     source : str
         Who published it.
@@ -23,7 +23,7 @@ class Known(NamedTuple):
     rows: int
     features: int
     classes: int
-    licence: str
+    license: str
     source: str
     openml: int = 0
 

@@ -26,7 +26,15 @@ from samewise._typing import Array, Indices, Matrix
 from samewise.decide.energy import Energy, maps_of, nearest_of_class
 from samewise.decide.metric_classifier import MetricClassifier, NearestExamples, fitted
 from samewise.decide.rules import sum_closeness, vote
+from samewise.decide.saved_decider import (
+    SavedDecider,
+    keep_examples,
+    keep_metric,
+    restore_examples,
+    restore_metric,
+)
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
 from samewise.forms import Form
 from samewise.search import ClassIndex, Index
 from samewise.supervision.target_rows import checked_targets
@@ -41,7 +49,7 @@ def _has_energies(model: KNNClassifier) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class KNNClassifier(MetricClassifier, NearestExamples):
+class KNNClassifier(MetricClassifier, NearestExamples, SavedDecider):
     """Classify by the nearest training examples under a learned, given or Euclidean metric.
 
     Parameters
@@ -135,14 +143,32 @@ class KNNClassifier(MetricClassifier, NearestExamples):
             if self.rule in _ENERGY_RULES:
                 self.targets_ = self._targets(X)
             self._set_metric(X, y, params)
-            self._rows = X
-            form = None if self.metric_ is None else self.metric_.bind(X, y)
-            self._index = Index(form, X)
-            if self.rule == "sknn":
-                self._class_index = ClassIndex(form, X, self._labels)
-            if self.rule in _ENERGY_RULES:
-                self._energy = self._energy_rule(form, X)
+            self._store(X)
         return self
+
+    def _store(self, X: Matrix) -> None:
+        """What decides: the rows, and what searches them under the metric."""
+        self._rows = X
+        form = None if self.metric_ is None else self.metric_.bind(X, self.classes_[self._labels])
+        self._index = Index(form, X)
+        if self.rule == "sknn":
+            self._class_index = ClassIndex(form, X, self._labels)
+        if self.rule in _ENERGY_RULES:
+            self._energy = self._energy_rule(form, X)
+
+    def _learned_state(self) -> State:
+        state = State()
+        keep_metric(self, state)
+        keep_examples(self, state, self._labels)
+        return state
+
+    def _restore_learned(self, saved: Saved) -> None:
+        restore_metric(self, saved)
+        X, self._labels = restore_examples(self, saved)
+        self._check_n_neighbors(X.shape[0])
+        if self.rule in _ENERGY_RULES:
+            self.targets_ = self._targets(X)
+        self._store(X)
 
     def _targets(self, X: Matrix) -> Indices:
         if self.targets is None:

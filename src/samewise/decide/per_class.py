@@ -12,16 +12,19 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from samewise._rollback import unchanged_if_refused
-from samewise._typing import Array, Matrix
+from samewise._typing import Array, Indices, Matrix
 from samewise.decide.metric_classifier import MetricClassifier, fitted_clone
 from samewise.decide.rules import sum_closeness, vote
+from samewise.decide.saved_decider import SavedDecider, keep_examples, restore_examples
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
+from samewise.files.storable import restored, stored
 from samewise.forms import Form
 from samewise.search import ClassIndex
 
 
 @dataclass(eq=False, repr=False)
-class PerClassClassifier(MetricClassifier):
+class PerClassClassifier(MetricClassifier, SavedDecider):
     """Classify with a metric for each class, learned against all other classes.
 
     A clone of the learner is fitted for each class, with the labels 1 (the class) and 0 (the
@@ -122,11 +125,34 @@ class PerClassClassifier(MetricClassifier):
                 )
             self.metrics_ = self._metrics(X, y, classes)
             self.classes_ = classes
-            self._searches = [
-                ClassIndex(form, X, (labels == c).astype(np.intp))
-                for c, form in enumerate(self.metrics_)
-            ]
+            self._store(X, labels)
         return self
+
+    def _store(self, X: Matrix, labels: Indices) -> None:
+        """What decides: the rows, and what searches them under each metric."""
+        self._rows, self._labels = X, labels
+        self._searches = [
+            ClassIndex(form, X, (labels == c).astype(np.intp))
+            for c, form in enumerate(self.metrics_)
+        ]
+
+    def _learned_state(self) -> State:
+        state = State()
+        for c, form in enumerate(self.metrics_):
+            state.add(f"metric{c}", stored(form))
+        keep_examples(self, state, self._labels)
+        return state
+
+    def _restore_learned(self, saved: Saved) -> None:
+        X, labels = restore_examples(self, saved)
+        saved.check(len(self.classes_) > 1, "must have two classes at least")
+        self.metrics_ = [
+            restored(saved.part(f"metric{c}"), Form) for c in range(len(self.classes_))
+        ]
+        sizes = np.bincount(labels)
+        least = min(sizes.min(), (len(labels) - sizes).min())
+        saved.check(self.n_neighbors <= least, "must have n_neighbors members of each class")
+        self._store(X, labels)
 
     def _metrics(self, X: Matrix, y: Any, classes: NDArray[Any]) -> list[Form]:
         parameter = "'learner' parameter of PerClassClassifier"

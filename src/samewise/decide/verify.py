@@ -14,10 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from samewise._rollback import unchanged_if_refused
 from samewise.decide.metric_classifier import fitted
+from samewise.decide.saved_decider import SavedDecider, keep_metric, restore_metric
 from samewise.exceptions import InvalidInputError
+from samewise.files.state import Saved, State
 from samewise.forms import Form
 from samewise.kernels.pairwise import row_slices
-from samewise.scores.verification import Criterion, choose_threshold, roc, verification_error
+from samewise.scores.verification import (
+    Criterion,
+    Roc,
+    choose_threshold,
+    roc,
+    verification_error,
+)
 from samewise.supervision import Pairs
 from samewise.supervision.gate import as_members, check_own_labels
 
@@ -25,7 +33,7 @@ _BLOCK_BYTES = 64 * 2**20
 
 
 @dataclass(eq=False, repr=False)
-class Verifier(BaseEstimator):
+class Verifier(BaseEstimator, SavedDecider):
     """Decide whether two examples are the same: closeness ≥ threshold.
 
     Parameters
@@ -189,6 +197,25 @@ class Verifier(BaseEstimator):
             )
         self.learner_ = fitted(self.metric, X, y, "'metric' parameter of Verifier")
         self.metric_ = self.learner_.metric_
+
+    def _learned_state(self) -> State:
+        state = State(values={"threshold": float(self.threshold_)})
+        keep_metric(self, state)
+        if hasattr(self, "roc_"):
+            arrays = {name: getattr(self.roc_, name) for name in ("fpr", "tpr", "thresholds")}
+            state.add("roc", State(arrays, {"auc": float(self.roc_.auc)}))
+        return state
+
+    def _restore_learned(self, saved: Saved) -> None:
+        restore_metric(self, saved)
+        self.threshold_ = saved.number("threshold")
+        self.n_features_in_ = self.metric_.n_features_in
+        if saved.has("roc"):
+            part = saved.part("roc")
+            thresholds = part.array("thresholds", None)
+            rates = (part.array(name, len(thresholds)) for name in ("fpr", "tpr"))
+            fpr, tpr = rates
+            self.roc_ = Roc(fpr, tpr, thresholds, part.number("auc", least=0.0))
 
     def _own_threshold(self) -> float:
         owner = getattr(self, "learner_", self.metric_)

@@ -53,6 +53,20 @@ class Form(Frozen, Storable, ABC, storable=False):
 
     # What each kind gives
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "embed":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            kind, here = type(self).__name__, dir(type(self))
+            if "embed_query" not in here:
+                instead = "it compares two rows; use closeness, or search with an Index"
+            elif "embed_item" in here:
+                instead = "use embed_query for queries and embed_item for stored items"
+            else:
+                instead = "use embed_query for queries and store items as they are"
+            raise AttributeError(f"A {kind} has no embed, one map for all rows: {instead}.")
+
     @property
     @abstractmethod
     def n_features_in(self) -> int:

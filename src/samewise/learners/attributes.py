@@ -6,7 +6,6 @@ those before it.
 
 from __future__ import annotations
 
-import json
 import math
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -15,14 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from samewise.exceptions import InvalidInputError
-from samewise.files.container import parse
+from samewise.files.label_state import keep_labels, keep_names, restored_labels, restored_names
 from samewise.files.state import FLOATS, Saved, State
 from samewise.files.storable import restored, stored
 from samewise.forms import Form, KernelMahalanobis
-
-LABELS = (bool, int, float, str)
-"""What a label may be in a file."""
 
 
 @dataclass(frozen=True)
@@ -133,18 +128,15 @@ class TwoNumbers(Attribute):
 
 
 class FeatureNames(Attribute):
-    """Names of features, as an array: a header has no room for many names."""
+    """Names of features."""
 
     def keep(self, state: State, name: str, value: NDArray[Any]) -> None:
         """Put the names into the state."""
-        state.arrays[name] = _as_bytes(value.tolist())
+        keep_names(state, name, value)
 
     def restored(self, saved: Saved, name: str, learner: Any) -> NDArray[Any]:
         """The names."""
-        names = _listed(saved, name)
-        right = all(isinstance(name, str) for name in names)
-        saved.check(right and len(names) == learner.n_features_in_, "feature names must be texts")
-        return np.array(names, dtype=object)
+        return restored_names(saved, name, learner.n_features_in_)
 
 
 class Labels(Attribute):
@@ -152,32 +144,11 @@ class Labels(Attribute):
 
     def keep(self, state: State, name: str, value: NDArray[Any]) -> None:
         """Put the labels into the state."""
-        labels = value.tolist()
-        if not all(type(label) in LABELS for label in labels):
-            raise InvalidInputError(
-                f"Labels that are neither numbers nor texts cannot be saved. Got {value.dtype}; "
-                "learn from other labels."
-            )
-        state.values[name] = "str" if value.dtype.kind == "U" else value.dtype.name
-        state.arrays[name] = _as_bytes(labels)
+        keep_labels(state, name, value)
 
     def restored(self, saved: Saved, name: str, learner: Any) -> NDArray[Any]:
         """The labels."""
-        dtype, values = saved.value(name), _listed(saved, name)
-        saved.check(
-            isinstance(dtype, str) and all(type(value) in LABELS for value in values),
-            f"{name} must be labels",
-        )
-        kind = np.dtype(dtype).kind
-        saved.check(dtype == "str" or kind in "biufO", f"{name} must be numbers or texts")
-        labels = np.array(values, dtype=None if dtype == "str" else dtype)
-        saved.check(
-            len(values) > 0
-            and labels.tolist() == values
-            and (dtype != "str" or labels.dtype.kind == "U"),
-            f"{name} must be of the type {dtype}",
-        )
-        return labels
+        return restored_labels(saved, name)
 
 
 class Records(Attribute):
@@ -225,14 +196,3 @@ class FormOf(Attribute):
         right = form.n_features_in <= d if precomputed else form.n_features_in == d
         saved.check(right, f"{name} must be a form of its features")
         return form
-
-
-def _as_bytes(values: list[Any]) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
-
-
-def _listed(saved: Saved, name: str) -> list[Any]:
-    values = parse(saved.array(name, None, dtypes=["uint8"]).tobytes())
-    saved.check(isinstance(values, list), f"{name} must be a list")
-    assert isinstance(values, list)
-    return values

@@ -27,7 +27,7 @@ from samewise.learners.parameters import (
     restored_parameters,
 )
 from samewise.search import Index
-from samewise.supervision import Pairs
+from samewise.supervision import Pairs, Triplets
 from samewise.supervision.gate import as_members, as_pairs, is_labeled
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -92,8 +92,9 @@ class Learner(Storable, BaseEstimator, storable=False):
         check_is_fitted(self)
         return validate_data(self, sound_rows(X), reset=False, **ROWS)
 
-    def _set_n_features(self, n_features: int, reset: bool = True) -> None:
+    def _set_features(self, examples: Pairs | Triplets, reset: bool = True) -> None:
         """What scikit-learn's check of examples does, for examples named by row numbers."""
+        n_features, names = examples.X.shape[1], examples.feature_names
         if not reset and n_features != self.n_features_in_:
             raise InvalidInputError(
                 f"X has {n_features} features, but {type(self).__name__} is expecting "
@@ -102,6 +103,16 @@ class Learner(Storable, BaseEstimator, storable=False):
         self.n_features_in_ = n_features
         if reset:
             self.__dict__.pop("feature_names_in_", None)
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+        elif names is not None and hasattr(self, "feature_names_in_"):
+            known = tuple(self.feature_names_in_)
+            if names != known:
+                raise InvalidInputError(
+                    f"The feature names should match those that {type(self).__name__} learned "
+                    f"from, in their order: {', '.join(known[:5])}{'…' * (len(known) > 5)}. Got "
+                    f"{', '.join(names[:5])}{'…' * (len(names) > 5)}."
+                )
 
     # What was learned
 

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
-import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -21,9 +16,10 @@ from samewise._typing import Matrix
 from samewise.catalog import BY_COMMAND
 from samewise.exceptions import SamewiseWarning
 from samewise.model import standardized
+from samewise.protocols.learner_process import ProcessLimits, awaited, learn_alone, side_by_side
 from samewise.protocols.row_splits import held_rows
-from samewise.protocols.scaling import standardization
-from samewise.protocols.trials import Trial, make_learner, try_learner
+from samewise.protocols.scaling import chosen_scaling
+from samewise.protocols.trials import Trial, make_learner
 from samewise.scores import SignTest, s_test
 from samewise.supervision.supervision_checks import labeled_rows
 
@@ -111,10 +107,12 @@ def compare(
     learners: Sequence[str] = ("lda", "lmnn", "gcosla"),
     *,
     test: float | ArrayLike = 0.3,
-    scale: bool = True,
+    scale: str = "auto",
     params: Mapping[str, Mapping[str, Any]] | None = None,
     n_neighbors: int = 3,
     random_state: Any = 0,
+    n_jobs: int = 1,
+    time_limit: float | None = None,
     watch: Callable[[str], object] | None = None,
 ) -> Comparison:
     """Compare learners by k-NN error on a test part, with significance, time and memory.
@@ -133,17 +131,22 @@ def compare(
         are always compared too.
     test : float or array of booleans of shape (n,), default=0.3
         The part of the rows to judge by, or which rows these are.
-    scale : bool, default=True
-        Standardize dense columns whose spreads differ more than tenfold, unless 3-NN is clearly
-        better without.
+    scale : {"auto", "standard", "none"}, default="auto"
+        "standard" standardizes the columns. "auto" does so for dense columns whose spreads differ
+        more than tenfold, unless 3-NN is clearly better without.
     params : dict of dicts, default=None
         Parameters of some learners, by name.
     n_neighbors : int, default=3
         Neighbors that decide.
     random_state : int or None, default=0
         Seed for reproducible splits and learners.
+    n_jobs : int, default=1
+        How many learn at the same time, each with its share of the processors. Only with 1 are
+        seconds those of a learner that has the machine to itself.
+    time_limit : float, default=None
+        Seconds after which a learner is stopped, and counts as one that refused.
     watch : callable, default=None
-        Called with a line of text about what is done.
+        Called with a line of text about what is done, and every ten seconds about what is not.
 
     Returns
     -------
@@ -165,7 +168,7 @@ def compare(
     """
     rows, y = labeled_rows(X, y)
     held = held_rows(y, test, random_state)
-    scaling = standardization(rows[~held], y[~held]) if scale else None
+    scaling = chosen_scaling(rows[~held], y[~held], scale)
     rows = rows if scaling is None else standardized(rows, *scaling)
     parts = rows[~held], y[~held], rows[held], y[held]
     lines: list[Compared] = []
@@ -179,16 +182,27 @@ def compare(
                 stacklevel=2,
             )
     each = compare_each(
-        learners, *parts, params=params, n_neighbors=n_neighbors, random_state=random_state
+        learners,
+        *parts,
+        params=params,
+        n_neighbors=n_neighbors,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        time_limit=time_limit,
+        watch=watch,
     )
     try:
         for line in each:
             lines.append(line)
             if watch is not None:
-                watch(f"{len(lines)} done, last {line.name}: {100 * line.error:.2f} %")
+                watch(f"{line.name}: {line.refused or _in_short(line)}")
     except KeyboardInterrupt:
         interrupted = True
     return Comparison(lines, len(parts[1]), len(parts[3]), scaling is not None, interrupted)
+
+
+def _in_short(line: Compared) -> str:
+    return f"{100 * line.error:.2f} % in {line.seconds:.2f} s"
 
 
 def compare_each(
@@ -201,6 +215,9 @@ def compare_each(
     params: Mapping[str, Mapping[str, Any]] | None = None,
     n_neighbors: int = 3,
     random_state: Any = 0,
+    n_jobs: int = 1,
+    time_limit: float | None = None,
+    watch: Callable[[str], object] | None = None,
 ) -> Iterator[Compared]:
     """Learn with each learner in a process of its own; the baselines come first.
 
@@ -224,6 +241,12 @@ def compare_each(
         Neighbors that decide.
     random_state : int or None, default=0
         Seed for reproducible learners.
+    n_jobs : int, default=1
+        How many learn at the same time, each with its share of the processors.
+    time_limit : float, default=None
+        Seconds after which a learner is stopped, and counts as one that refused.
+    watch : callable, default=None
+        Called every ten seconds with a line of text about what is not done.
 
     Yields
     ------
@@ -246,67 +269,27 @@ def compare_each(
         make_learner(name, params.get(name))
     parts = X, np.asarray(y), X_test, np.asarray(y_test)
     baselines: dict[str, NDArray[np.bool_]] = {}
-    for name in wanted:
-        found = _alone(name, dict(params.get(name, {})), parts, random_state, n_neighbors)
-        if name in BASELINES:
-            baselines[name] = found.correct
-        tests = {
-            against: s_test(found.correct, correct)
-            for against, correct in baselines.items()
-            if against != name and not found.refused and found.correct.shape == correct.shape
-        }
-        yield Compared(**vars(found), tests=tests)
-
-
-def _alone(name: str, *work: Any) -> Trial:
-    """Learn in a new process, whose memory is then that of this learner."""
-    # Not forked: a child would begin with the memory, and the locks, of this process.
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe()
-    process = context.Process(target=_answer, args=(there,))
-    with _deaf_to_interrupts():
-        process.start()
-    there.close()
-    try:
-        here.send((name, *work))
-        found = here.recv()
-    except (EOFError, OSError):
-        refused = "its process was killed, perhaps for want of memory"
-        return Trial(name, {}, np.nan, np.nan, refused, memory=0)
-    finally:
-        here.close()
-        process.terminate()
-        process.join()
-    if isinstance(found, Exception):
-        raise found
-    assert isinstance(found, Trial)
-    return found
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes that are started within do not hear Ctrl-C, on systems with such signals.
-
-    Ctrl-C goes to every process of a terminal. This one ends the other, which leaves no traceback.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    # Python's helper of processes starts before: that would make this one listen again.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _answer(there: Connection) -> None:
-    """What runs in the other process: learn what comes, and send what was found."""
-    try:
-        found: Trial | Exception = try_learner(*there.recv())
-    except Exception as error:
-        found = error
-    # If nobody waits for it any more, it is not missed.
-    with suppress(OSError):
-        there.send(found)
+    limits = ProcessLimits.checked(n_jobs, time_limit)
+    with side_by_side(n_jobs, limits) as pool:
+        futures = [
+            pool.submit(
+                learn_alone,
+                name,
+                dict(params.get(name, {})),
+                parts,
+                random_state,
+                n_neighbors,
+                limits=limits,
+            )
+            for name in wanted
+        ]
+        for name, future in zip(wanted, futures, strict=True):
+            found = awaited(name, future, watch)
+            if name in BASELINES:
+                baselines[name] = found.correct
+            tests = {
+                against: s_test(found.correct, correct)
+                for against, correct in baselines.items()
+                if against != name and not found.refused and found.correct.shape == correct.shape
+            }
+            yield Compared(**vars(found), tests=tests)

@@ -18,7 +18,7 @@ from samewise.search.grouped_search import GroupedSearch
 
 
 class ClassIndex:
-    """Stored, labelled rows that can be asked for the k closest members of each class.
+    """Stored, labeled rows that can be asked for the k closest members of each class.
 
     Parameters
     ----------

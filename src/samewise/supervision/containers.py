@@ -27,6 +27,7 @@ from samewise.supervision.supervision_checks import (
     checked_matrix,
     checked_signs,
     checked_weights,
+    names_of_columns,
     read_only,
 )
 
@@ -46,7 +47,7 @@ class RowNumbers:
         chosen = object.__new__(type(self))
         for name in self.__slots__:
             values = getattr(self, name)
-            whole = name in ("X", "items") or values is None
+            whole = name in ("X", "feature_names", "items") or values is None
             setattr(chosen, name, values if whole else read_only(values[rows]))
         return chosen
 
@@ -85,7 +86,7 @@ class Pairs(RowNumbers):
            [-5., -5.]])
     """
 
-    __slots__ = ("X", "left", "right", "sample_weight", "y")
+    __slots__ = ("X", "feature_names", "left", "right", "sample_weight", "y")
     _members = ("left", "right")
 
     X: Matrix
@@ -93,6 +94,7 @@ class Pairs(RowNumbers):
     right: Indices
     y: Signs
     sample_weight: NDArray[np.float64] | None
+    feature_names: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class Pairs(RowNumbers):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
     ) -> None:
-        self.X = checked_matrix(X)
+        self.X, self.feature_names = checked_matrix(X), names_of_columns(X)
         self.left = checked_indices(left, self.X.shape[0], "left")
         self.right = checked_indices(right, self.X.shape[0], "right")
         if len(self.left) != len(self.right):
@@ -184,13 +186,15 @@ class Pairs(RowNumbers):
         >>> Pairs.from_labels(*load_iris(return_X_y=True), n_pairs=100, random_state=0)
         Pairs(100 pairs, 50 similar, over 150 rows of 4 features)
         """
-        X = checked_matrix(X)
+        names, X = names_of_columns(X), checked_matrix(X)
         codes, weights, order = sampling.coded(X, y, sample_weight, merge_duplicates)
         left, right = sampling.draw_pairs(
             X, codes, order, n_pairs, strategy, n_neighbors, form, random_state
         )
         same = np.where(codes[left] == codes[right], 1, -1).astype(np.int8)
-        return cls(X, left, right, same, sampling.pair_weights(weights, left, right))
+        drawn = cls(X, left, right, same, sampling.pair_weights(weights, left, right))
+        drawn.feature_names = names
+        return drawn
 
     @classmethod
     def from_arrays(
@@ -277,7 +281,7 @@ class Triplets(RowNumbers):
     Triplets(1 triplets over 3 rows of 1 features)
     """
 
-    __slots__ = ("X", "anchor", "items", "negative", "positive", "sample_weight")
+    __slots__ = ("X", "anchor", "feature_names", "items", "negative", "positive", "sample_weight")
     _members = ("anchor", "positive", "negative")
 
     X: Matrix
@@ -286,6 +290,7 @@ class Triplets(RowNumbers):
     negative: Indices
     items: Matrix
     sample_weight: NDArray[np.float64] | None
+    feature_names: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -296,7 +301,7 @@ class Triplets(RowNumbers):
         items: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> None:
-        self.X = checked_matrix(X)
+        self.X, self.feature_names = checked_matrix(X), names_of_columns(X)
         self.items = self.X if items is None else checked_matrix(items, "items")
         self.anchor = checked_indices(anchor, self.X.shape[0], "anchor")
         self.positive = checked_indices(positive, self.items.shape[0], "positive")
@@ -379,7 +384,7 @@ class Triplets(RowNumbers):
         >>> Triplets.from_labels(*load_iris(return_X_y=True), n_triplets=100, random_state=0)
         Triplets(100 triplets over 150 rows of 4 features)
         """
-        X = checked_matrix(X)
+        names, X = names_of_columns(X), checked_matrix(X)
         part = semi_hard_part(negatives)
         check_form(form, X)
         codes, weights, order = sampling.coded(X, y, sample_weight, merge_duplicates)
@@ -388,7 +393,9 @@ class Triplets(RowNumbers):
         if part > 0:
             negative = harden(X, codes, order, drawn, part, form, rng)
         weights = sampling.pair_weights(weights, anchor, positive, negative)
-        return cls(X, anchor, positive, negative, sample_weight=weights)
+        triplets = cls(X, anchor, positive, negative, sample_weight=weights)
+        triplets.feature_names = names
+        return triplets
 
     @classmethod
     def from_neighbors(

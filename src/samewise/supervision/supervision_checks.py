@@ -144,6 +144,15 @@ def checked_matrix(X: Any, name: str = "X") -> Matrix:
     return X
 
 
+def names_of_columns(X: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a data frame, if all of them are texts."""
+    names = getattr(X, "columns", None)
+    if names is None:
+        return None
+    found = tuple(names)
+    return found if all(isinstance(name, str) for name in found) else None
+
+
 def checked_indices(indices: ArrayLike, n_rows: int, name: str) -> Indices:
     """Row numbers in [0, n_rows), read-only; an integer array is taken without a copy."""
     indices = np.asarray(indices)

@@ -126,7 +126,7 @@ class BatchPairLearner(PairSampler, Batch, storable=False):
 
         pairs = as_pairs(X, y, None, learner=type(self).__name__, draw=draw)
         if not is_labeled(X):
-            self._set_n_features(pairs.X.shape[1])
+            self._set_features(pairs)
         check_scale(pairs.X)
         checked_weights(pairs.sample_weight, len(pairs), "pairs")
         return pairs, pairs if held_out is None else held_out

@@ -59,7 +59,7 @@ class PairLearner(PairSampler, MapLearner, OnlineLearner, storable=False):
         self._held_out = None
         pairs = as_pairs(X, y, sample_weight, learner=type(self).__name__, draw=draw)
         if pairs is X or not is_labeled(X):
-            self._set_n_features(pairs.X.shape[1], reset)
+            self._set_features(pairs, reset)
         if reset:
             self._dtype = pairs.X.dtype.name
         return pairs

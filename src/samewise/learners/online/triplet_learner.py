@@ -165,7 +165,7 @@ class TripletLearner(
 
         triplets = as_triplets(X, y, sample_weight, learner=type(self).__name__, draw=draw)
         if triplets is X or not is_labeled(X):
-            self._set_n_features(triplets.X.shape[1], reset)
+            self._set_features(triplets, reset)
         n_items = triplets.items.shape[1]
         if not reset and n_items != self.n_features_items_:
             raise InvalidInputError(

@@ -21,7 +21,7 @@ BLOCK = 1024
 """Rows that are gathered and multiplied at once."""
 
 ROOM = 16
-"""Pairs for each point that the first search has room for, before it has to be done again."""
+"""Pairs for each point that the first search has room for, before it has to be repeated."""
 
 Maps = NDArray[np.float64]
 """L_g for each group: of shape (n_groups, r, d)."""
