@@ -59,6 +59,10 @@ def broken(page: Path) -> Iterator[tuple[int, str, str]]:
         line = text.count("\n", 0, match.start()) + 1
         path, _, anchor = target.partition("#")
         file = page if not path else (page.parent / path).resolve()
+        # The gallery's pages are made from programs when the pages are built.
+        if file.parent == ROOT / "docs" / "examples":
+            file = ROOT / "docs" / "gallery" / file.with_suffix(".py").name
+            file = file.with_name("README.txt") if file.stem == "index" else file
         if not file.exists():
             yield line, target, "there is no such file"
         elif anchor and file.suffix == ".md" and anchor not in anchors(file):

@@ -54,7 +54,7 @@ class Parts:
     ----------
     client : distributed.Client
     futures : list of futures
-        Results of tasks that can be done again. They are not changed.
+        Results of tasks that can be repeated. They are not changed.
     """
 
     def __init__(self, client: Any, futures: Sequence[Any]) -> None:
