@@ -88,6 +88,7 @@ def main(chosen: list[str]) -> None:
         "energy": [("The energy rule", energy.run)],
         "search": [
             ("Exact neighbors: one thread, and its peers", search.run_exact),
+            ("Graphs behind a map, the 10 nearest", search.run_graphs),
             ("Exact neighbors: trees and products", search.run),
             ("Impostors: trees and products", search.run_impostors),
         ],

@@ -15,12 +15,12 @@ from sklearn.neighbors import BallTree, NearestNeighbors
 
 from benchmarks.lmnn import prepared
 from benchmarks.timing import interleaved
-from samewise import KNNClassifier
+from samewise import KNNClassifier, Mahalanobis
 from samewise.exceptions import DatasetNotFoundError
 from samewise.learners import LMNN
 from samewise.learners.batch.lmnn.impostors import Candidates, search
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
-from samewise.search import Index
+from samewise.search import Index, to_hnswlib, to_usearch
 from samewise.solvers.workers import Workers
 
 K = 3
@@ -231,4 +231,52 @@ def run_exact() -> list[dict[str, object]]:
                     "as FAISS %": round(100 * same, 2),
                 }
             )
+    return rows
+
+
+STORED, WANTED, RECALL_AT = 20_000, 1000, 10
+
+
+def run_graphs() -> list[dict[str, object]]:
+    """Graphs behind a map, against exact search: recall, and CPU time of all threads."""
+    try:
+        X, _, Q, _ = prepared("mnist")
+    except DatasetNotFoundError as missing:
+        print(missing)
+        return []
+    stored, queries = X[:STORED].astype(np.float32), Q[:WANTED].astype(np.float32)
+    form = Mahalanobis.from_components(principal(stored, 64))
+    exact = Index(form, stored)
+    truth = exact.query(queries, RECALL_AT)[1]
+    rows = []
+    for name, make in {"usearch": to_usearch, "hnswlib": to_hnswlib}.items():
+        start = time.process_time()
+        graph = make(form)
+        graph.add(stored)
+        building = time.process_time() - start
+        found = graph.query(queries, RECALL_AT)[1]
+        spent: dict[str, list[float]] = {"exact": [], "graph": []}
+        ways = {
+            "exact": partial(exact.query, queries, RECALL_AT),
+            "graph": partial(graph.query, queries, RECALL_AT),
+        }
+        for _ in range(5):
+            for way, run_it in ways.items():
+                start = time.process_time()
+                run_it()
+                spent[way].append(time.process_time() - start)
+        seconds = {way: float(np.median(each)) for way, each in spent.items()}
+        hits = [len(np.intersect1d(a, b)) for a, b in zip(found, truth, strict=True)]
+        rows.append(
+            {
+                "graph": name,
+                "n": STORED,
+                "d": len(form.components),
+                f"recall@{RECALL_AT}": round(float(np.mean(hits)) / RECALL_AT, 4),
+                "building s": round(building, 1),
+                "exact µs a query": round(1e6 * seconds["exact"] / WANTED, 1),
+                "graph µs a query": round(1e6 * seconds["graph"] / WANTED, 1),
+                "exact / graph": round(seconds["exact"] / seconds["graph"], 2),
+            }
+        )
     return rows
