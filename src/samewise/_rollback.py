@@ -9,6 +9,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+OF_CALLBACKS = {"_callback_fit_ctx", "_skl_callbacks_to_teardown"}
+"""What scikit-learn itself takes away, after it has told callbacks that a fit has ended."""
+
 # Not attributes: an estimator is copied, pickled and compared by its attributes.
 _locks: WeakKeyDictionary[object, threading.RLock] = WeakKeyDictionary()
 
@@ -49,7 +52,7 @@ def unchanged_if_refused(
     except BaseException:
         # Put back before the rest is taken away: another thread never misses an attribute.
         vars(owner).update(attributes)
-        for name in vars(owner).keys() - attributes.keys():
+        for name in vars(owner).keys() - attributes.keys() - OF_CALLBACKS:
             del vars(owner)[name]
         if random is not None and numbers is not None:
             random.set_state(numbers)

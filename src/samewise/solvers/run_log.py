@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,17 @@ from samewise.engine.progress_line import ProgressLine
 from samewise.solvers.held_out import EVERY, HeldOut
 
 Callback = Callable[[dict[str, Any]], object] | None
+
+
+class Task(Protocol):
+    """Hears when a run begins, of its iterations, and when it ends."""
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def iteration(self) -> bool:
+        """An iteration has ended; whether to stop."""
 
 
 class RunLog:
@@ -37,6 +48,8 @@ class RunLog:
         What the callback gets of what is learned; by default that itself.
     total : int, default=0
         How many iterations there are at most; 0 if that is not known.
+    task : Task, optional
+        Hears of each iteration as well.
 
     Attributes
     ----------
@@ -59,12 +72,13 @@ class RunLog:
         shown: str = "components",
         as_shown: Callable[[Any], Any] | None = None,
         total: int = 0,
+        task: Task | None = None,
     ) -> None:
         self.owner, self.fields = owner, (*fields, "seconds")
         self.verbose, self.callback = verbose, callback
         self.shown, self.as_shown = shown, as_shown
         self._progress = Progress(owner, 0, verbose=False)
-        self._total = total
+        self._total, self._task = total, task
         self.begin()
 
     def begin(self, held_out: HeldOut | None = None) -> None:
@@ -77,10 +91,14 @@ class RunLog:
 
     def __enter__(self) -> Self:
         self._progress.__enter__()
+        if self._task is not None:
+            self._task.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._progress.__exit__(*error)
+        if self._task is not None:
+            self._task.__exit__(*error)
 
     def look(self, learned: Callable[[], Any], *values: float) -> bool:
         """Take in an iteration; True to stop the run.
@@ -108,6 +126,8 @@ class RunLog:
             present = learned() if self.as_shown is None else self.as_shown(learned())
             info |= {"iteration": len(self.rows), self.shown: present}
             self.interrupted |= bool(self.callback(info))
+        if self._task is not None:
+            self.interrupted |= self._task.iteration()
         self.interrupted |= self._progress.interrupted
         self.stopped |= self.interrupted
         return self.stopped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from samewise._typing import Array, Indices, Matrix
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Mahalanobis
 from samewise.learners.attributes import RAN, Attribute, FormOf, Number
+from samewise.learners.batch.fit_task import FitTask, callback_support
 from samewise.learners.dense_rows import check_scale, typed
 from samewise.learners.learner import Learner, MapLearner
 from samewise.learners.pair_sampler import PairSampler
@@ -57,6 +58,30 @@ class Batch(FromLabels, storable=False):
     verbose: int | bool = False
     callback: Callback = None
 
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Set callbacks of scikit-learn, such as its `ProgressBar`; it needs version 1.9.
+
+        A fit is one task, and each iteration a subtask of it, after which a callback may stop the
+        run. Callbacks are not saved.
+
+        Parameters
+        ----------
+        *callbacks : callbacks
+            Those of `sklearn.callback`, or of your own; none takes them away.
+
+        Returns
+        -------
+        self : object
+            This learner.
+
+        Examples
+        --------
+        >>> from sklearn.callback import ProgressBar  # doctest: +SKIP
+        >>> LMNN().set_callbacks(ProgressBar()).fit(X, y)  # doctest: +SKIP
+        """
+        callback_support().set_callbacks(self, *callbacks)
+        return self
+
     def _before(self, name: str) -> Any:
         """An attribute of the fit before, with `warm_start`."""
         return getattr(self, name, None) if self.warm_start else None
@@ -64,6 +89,8 @@ class Batch(FromLabels, storable=False):
     def _log(self, *fields: str, **options: Any) -> RunLog:
         """The log of a run that these fields describe."""
         options = {"total": self.max_iter, **options}
+        if getattr(self, "_skl_callbacks", None):
+            options["task"] = FitTask(self)
         return RunLog(type(self).__name__, fields, self.verbose, self.callback, **options)
 
     def _end(
