@@ -34,8 +34,8 @@ def table(caption: str, lines: list[tuple[str, str]]) -> str:
 
     Examples
     --------
-    >>> table("Form", [("rank", "<3")])[-66:]
-    'text-align:left">rank</th><td style="text-align:left">&lt;3</td></tr></table>'
+    >>> table("Form", [("rank", "<3")]).endswith(">&lt;3</td></tr></table>")
+    True
     """
     rows = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'

@@ -259,7 +259,7 @@ def test_bad_input_is_named(call, text):
         call(data("continuous"))
 
 
-TILED = 1100
+TILED = 2200
 
 
 def far_and_near(rng, kind, dtype):

@@ -166,15 +166,6 @@ def nearest(
                 _insert(squared[a, :k], out[a, :k], distance, b)
 
 
-@compiled(nogil=True)
-def squared_distances_of(
-    Q: Array, X: Array, rows: Indices, columns: Indices, out: NDArray[np.float64]
-) -> None:
-    """‖Q[rows] − X[columns]‖² pair by pair, in float64, by explicit differences."""
-    for at in range(len(rows)):
-        out[at] = _squared_distance(Q[rows[at]], X[columns[at]])
-
-
 @compiled(nogil=True, fastmath=FAST)
 def _squared_distance(x: Array, y: Array) -> float:
     total = 0.0

@@ -27,7 +27,7 @@ from samewise.learners.parameters import (
     restored_parameters,
 )
 from samewise.search import Index
-from samewise.supervision import Pairs, Triplets
+from samewise.supervision import Pairs, Quadruplets, Triplets
 from samewise.supervision.gate import as_members, as_pairs, is_labeled
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -92,7 +92,7 @@ class Learner(Storable, BaseEstimator, storable=False):
         check_is_fitted(self)
         return validate_data(self, sound_rows(X), reset=False, **ROWS)
 
-    def _set_features(self, examples: Pairs | Triplets, reset: bool = True) -> None:
+    def _set_features(self, examples: Pairs | Triplets | Quadruplets, reset: bool = True) -> None:
         """What scikit-learn's check of examples does, for examples named by row numbers."""
         n_features, names = examples.X.shape[1], examples.feature_names
         if not reset and n_features != self.n_features_in_:

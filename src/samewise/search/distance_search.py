@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,17 +22,20 @@ from scipy.spatial import cKDTree
 from samewise._typing import Array, Indices, Matrix
 from samewise.forms import Form
 from samewise.forms._input_checks import check_magnitude
-from samewise.kernels import nearest_rows
 from samewise.kernels.neighbors import at_least, first_k_per_row, kth_bound
 from samewise.kernels.pairwise import squared_norms
 from samewise.supervision.supervision_checks import checked_rows
+
+if TYPE_CHECKING:
+    from samewise.kernels.nearest_rows import SearchedRows
 
 Route = Literal["auto", "tree", "blocked"]
 
 # Small enough for a block to stay in the cache while it is searched.
 BLOCK_BYTES = 8 * 2**20
-MANY = 64
-"""Beyond so many neighbors the sorted lists of tiles take longer than blocks."""
+MANY, FEW = 64, 2000
+"""Tiles are for at most so many neighbors among at least so many rows: their sorted lists take
+longer than blocks, and their code has to be loaded."""
 
 
 def _choose_route(X: Matrix, route: Route) -> Route:
@@ -89,7 +92,7 @@ class DistanceSearch:
         rows = np.arange(Q.shape[0])
         if self.route == "tree":
             rows = rows[self._by_tree(Q, k, exclude_self, squared, indices)]
-        elif not sp.issparse(self.X) and k <= MANY and self.X.shape[1]:
+        elif not sp.issparse(self.X) and k <= MANY and self.X.shape[1] and len(self.X) >= FEW:
             rows = rows[self._by_tiles(Q, k, exclude_self, squared, indices)]
         self._by_blocks(Q, k, exclude_self, rows, squared, indices)
         return squared, indices
@@ -127,6 +130,8 @@ class DistanceSearch:
         indices: Indices,
     ) -> NDArray[np.bool_]:
         """Fill what tiles can settle and return the mask of rows they cannot."""
+        from samewise.kernels import nearest_rows
+
         searched, largest, mean, unit = self._tiled
         Q = np.ascontiguousarray(Q)
         found = np.full((len(Q), k), -1, dtype=np.int32)
@@ -147,8 +152,10 @@ class DistanceSearch:
         return unsure
 
     @cached_property
-    def _tiled(self) -> tuple[nearest_rows.SearchedRows, float, NDArray[np.float64], float]:
+    def _tiled(self) -> tuple[SearchedRows, float, NDArray[np.float64], float]:
         """The rows to search in, in float32 too; the largest square, and how they were scaled."""
+        from samewise.kernels import nearest_rows
+
         X = np.ascontiguousarray(self.X)
         mean, unit = nearest_rows.center(X)
         searched, largest = nearest_rows.searched_rows(X, nearest_rows.prepared(X, mean, unit))
@@ -235,10 +242,8 @@ def _row_blocks(rows: Indices, bytes_per_row: int) -> Iterator[Indices]:
 def _squared_distances(Q: Matrix, X: Matrix, rows: Indices, columns: Indices) -> Array:
     """‖Q[rows] − X[columns]‖² pair by pair, in float64, by explicit differences."""
     out = np.empty(rows.size)
-    if not sp.issparse(Q):
-        nearest_rows.squared_distances_of(Q, X, rows, columns, out)
-        return out
-    width = Q.nnz // Q.shape[0] + 1
-    for at in _row_blocks(np.arange(rows.size), 8 * width):
-        out[at] = squared_norms(Q[rows[at]].astype(np.float64) - X[columns[at]])
+    width = Q.nnz // Q.shape[0] + 1 if sp.issparse(Q) else Q.shape[1]
+    for at in _row_blocks(np.arange(rows.size), 8 * max(1, width)):
+        v = Q[rows[at]].astype(np.float64) - X[columns[at]]
+        out[at] = squared_norms(v)
     return out

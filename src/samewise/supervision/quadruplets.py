@@ -19,6 +19,7 @@ from samewise.supervision.supervision_checks import (
     checked_indices,
     checked_matrix,
     checked_weights,
+    names_of_columns,
 )
 
 
@@ -43,10 +44,11 @@ class Quadruplets(RowNumbers):
     Quadruplets(1 quadruplets over 4 rows of 1 features)
     """
 
-    __slots__ = ("X", "a", "b", "c", "d", "sample_weight")
+    __slots__ = ("X", "a", "b", "c", "d", "feature_names", "sample_weight")
     _members = ("a", "b", "c", "d")
 
     X: Matrix
+    feature_names: tuple[str, ...] | None
     a: Indices
     b: Indices
     c: Indices
@@ -62,7 +64,7 @@ class Quadruplets(RowNumbers):
         d: ArrayLike,
         sample_weight: ArrayLike | None = None,
     ) -> None:
-        self.X = checked_matrix(X)
+        self.X, self.feature_names = checked_matrix(X), names_of_columns(X)
         for name, rows in zip(self._members, (a, b, c, d), strict=True):
             setattr(self, name, checked_indices(rows, self.X.shape[0], name))
         lengths = [len(getattr(self, name)) for name in self._members]
@@ -127,7 +129,7 @@ class Quadruplets(RowNumbers):
         >>> Quadruplets.from_labels(*load_iris(return_X_y=True), 100, random_state=0)
         Quadruplets(100 quadruplets over 150 rows of 4 features)
         """
-        X = checked_matrix(X)
+        names, X = names_of_columns(X), checked_matrix(X)
         codes, _, order = sampling.coded(X, y, None, merge_duplicates)
         rng = check_random_state(random_state)
         if strategy == "nearest":
@@ -135,12 +137,16 @@ class Quadruplets(RowNumbers):
             most = sampling.AT_MOST if n_quadruplets is None else n_quadruplets
             chosen = sampling.some_of(triplets[0], order, most, rng)
             a, b, d = (rows[chosen] for rows in triplets)
-            return cls(X, a, b, a, d)
+            drawn = cls(X, a, b, a, d)
+            drawn.feature_names = names
+            return drawn
         if strategy != "balanced":
             raise InvalidInputError(
                 f"The strategy must be 'balanced' or 'nearest'. Got {strategy!r}."
             )
-        return cls(X, *sampling.draw_quadruplets(codes, order, n_quadruplets, rng))
+        drawn = cls(X, *sampling.draw_quadruplets(codes, order, n_quadruplets, rng))
+        drawn.feature_names = names
+        return drawn
 
     @classmethod
     def from_arrays(
@@ -203,4 +209,6 @@ class Quadruplets(RowNumbers):
             X = sp.vstack([X, items], "csr") if both_sparse else np.vstack([dense(X), dense(items)])
         positive, negative = triplets.positive + before, triplets.negative + before
         anchor = triplets.anchor
-        return cls(X, anchor, positive, anchor, negative, sample_weight=triplets.sample_weight)
+        made = cls(X, anchor, positive, anchor, negative, sample_weight=triplets.sample_weight)
+        made.feature_names = triplets.feature_names
+        return made

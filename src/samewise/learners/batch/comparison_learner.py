@@ -43,7 +43,7 @@ class ComparisonLearner(BatchLearner, storable=False):
 
         found = as_quadruplets(X, y, learner=type(self).__name__, draw=draw)
         if not is_labeled(X):
-            self._set_n_features(found.X.shape[1])
+            self._set_features(found)
         check_scale(found.X)
         weight = checked_weights(found.sample_weight, len(found), "quadruplets")
         weight = np.ones(len(found)) if weight is None else weight

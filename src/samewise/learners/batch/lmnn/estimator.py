@@ -304,7 +304,7 @@ class LMNN(BatchLearner):
         reached = ""
         if self.solver == "M":
             self.gap_ = problems.factor * (found.value.loss - found.bound)
-            reached = f"; the gap is {self.gap_ / self.anchor_loss_:.1e}·loss"
+            reached = f"; the gap is {self.gap_ / (self.anchor_loss_ or 1.0):.1e}·loss"
         self.n_active_, self.converged_ = found.value.active, found.converged
         self._end(log, reached, stacklevel=6)
 
