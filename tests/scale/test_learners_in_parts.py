@@ -41,7 +41,11 @@ def test_closed_forms_are_exact(client, rows, plain, parameters, n_parts):
     many = on_dask(plain, client, parameters).fit(*in_parts(n_parts, *rows)).to_local()
     M = one.metric_.matrix
     np.testing.assert_allclose(many.metric_.matrix, M, atol=1e-10 * np.abs(M).max())
-    np.testing.assert_allclose(np.abs(many.components_), np.abs(one.components_), atol=1e-9)
+    # Chunklets that are c classes leave all directions but c − 1 open: M is the same in any.
+    known = len(np.unique(rows[1])) - 1 if plain is RCA and not parameters else None
+    np.testing.assert_allclose(
+        np.abs(many.components_[:known]), np.abs(one.components_[:known]), atol=1e-9
+    )
     assert type(many) is plain and many.n_features_in_ == rows[0].shape[1]
     if plain is RCA:
         assert np.array_equal(many.chunklets_, one.chunklets_)
