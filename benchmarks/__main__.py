@@ -48,6 +48,7 @@ def main(chosen: list[str]) -> None:
         regression,
         river_segments,
         scale,
+        scale_model,
         search,
         service,
         service_growth,
@@ -110,6 +111,9 @@ def main(chosen: list[str]) -> None:
             ("What a task costs", scale.run_task),
             ("PCA of more rows than the workers may hold", scale.run_out_of_core),
             ("f-AROMA on several streams of banking77, 128 directions", scale.run_mixing),
+            ("Constants of the model of costs", scale_model.run_constants),
+            ("What the model says, and what was measured", scale_model.run_predictions),
+            ("What the model says of sizes that were not measured", scale_model.run_plan),
         ],
         "startup": [
             ("Seconds to start", startup.run),

@@ -36,7 +36,7 @@ def cluster() -> Iterator[Any]:
         yield client
 
 
-def _rows(name: str, n: int) -> tuple[Any, Any]:
+def rows_of(name: str, n: int) -> tuple[Any, Any]:
     """MNIST in 50 principal directions, as is usual for LMNN; or letters."""
     data = load(name)
     rows = np.random.RandomState(0).permutation(len(data.data))[:n]
@@ -44,7 +44,7 @@ def _rows(name: str, n: int) -> tuple[Any, Any]:
     return (PCA(50).fit(X).transform(X) if X.shape[1] > 50 else X.astype(np.float64)), y
 
 
-def _in_parts(n_parts: int, *arrays: Any) -> tuple[Any, ...]:
+def in_parts(n_parts: int, *arrays: Any) -> tuple[Any, ...]:
     import dask.array as da
 
     size = -(-len(arrays[0]) // n_parts)
@@ -56,16 +56,16 @@ def _spent() -> float:
     return times.user + times.system
 
 
-def _cpu(client: Any) -> float:
+def cpu_of(client: Any) -> float:
     return _spent() + sum(client.run(_spent).values())
 
 
 def _measured(client: Any, run: Any) -> tuple[Any, float, float]:
     """What it returned, CPU seconds and seconds, of a second run."""
     run()
-    cpu, start = _cpu(client), time.perf_counter()
+    cpu, start = cpu_of(client), time.perf_counter()
     found = run()
-    return found, _cpu(client) - cpu, time.perf_counter() - start
+    return found, cpu_of(client) - cpu, time.perf_counter() - start
 
 
 def run_overhead() -> list[dict[str, object]]:
@@ -75,8 +75,8 @@ def run_overhead() -> list[dict[str, object]]:
             ("letter", 20_000, LMNN(), scale.DaskLMNN(client)),
             ("mnist", 60_000, LMNN(), scale.DaskLMNN(client)),
         ):
-            X, y = _rows(name, n)
-            parts = _in_parts(N_WORKERS, X, y)
+            X, y = rows_of(name, n)
+            parts = in_parts(N_WORKERS, X, y)
             one, cpu, seconds = _measured(client, lambda: plain.fit(X, y))  # noqa: B023
             two, cpu_2, seconds_2 = _measured(client, lambda: many.fit(*parts))  # noqa: B023
             row = {
@@ -97,9 +97,9 @@ def run_ghosts() -> list[dict[str, object]]:
     rows = []
     with cluster() as client:
         for n, name in GHOSTS:
-            X, y = _rows(name, n)
+            X, y = rows_of(name, n)
             for n_parts in (4, 16):
-                apart = _in_parts(n_parts, X, y)
+                apart = in_parts(n_parts, X, y)
                 near = scale.partition(*apart, n_parts, client=client, random_state=0)
                 found = [
                     scale.DaskLMNN(client, max_iter=1, tol=1.0).fit(*parts).ghost_fraction_
@@ -120,14 +120,14 @@ def run_ghosts() -> list[dict[str, object]]:
 def run_task() -> list[dict[str, object]]:
     with cluster() as client:
         client.gather(client.map(abs, range(4), pure=False))
-        cpu, start = _cpu(client), time.perf_counter()
+        cpu, start = cpu_of(client), time.perf_counter()
         n = 200
         for i in range(n):
             client.submit(abs, i, pure=False).result()
         return [
             {
                 "a task and its result, ms": f"{1e3 * (time.perf_counter() - start) / n:.1f}",
-                "CPU ms": f"{1e3 * (_cpu(client) - cpu) / n:.1f}",
+                "CPU ms": f"{1e3 * (cpu_of(client) - cpu) / n:.1f}",
             }
         ]
 
@@ -149,7 +149,7 @@ def run_out_of_core() -> list[dict[str, object]]:
     ):
         X = da.random.default_rng(0).normal(size=(n_blocks * n, d), chunks=(n, d))
         before = max(client.run(_peak).values())
-        cpu, start = _cpu(client), time.perf_counter()
+        cpu, start = cpu_of(client), time.perf_counter()
         scale.DaskPCA(client).fit(X)
         return [
             {
@@ -158,7 +158,7 @@ def run_out_of_core() -> list[dict[str, object]]:
                 "peak of a worker, MB": f"{max(client.run(_peak).values()):.0f}",
                 "of these without data": f"{before:.0f}",
                 "s": f"{time.perf_counter() - start:.0f}",
-                "CPU s": f"{_cpu(client) - cpu:.0f}",
+                "CPU s": f"{cpu_of(client) - cpu:.0f}",
             }
         ]
 

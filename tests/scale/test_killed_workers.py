@@ -46,6 +46,46 @@ def test_a_killed_worker_changes_nothing(client, letters, letter_pairs, name, pa
             np.testing.assert_array_equal(learner.history_[field], values)
 
 
+def mortal(values, readings, at):
+    """The values; the worker that reads them for the at-th time dies."""
+    with readings.open("a") as file:
+        file.write("1")
+    if readings.stat().st_size == at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return values
+
+
+@pytest.mark.skipif(not THOROUGH, reason="workers are killed once more in: make scale")
+@pytest.mark.parametrize("block", [0, 3])
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [
+        ("DaskCovariance", 1),
+        ("DaskPCA", 1),
+        ("DaskLDA", 1),
+        ("DaskRCA", 1),
+        # In its second pass.
+        ("DaskRCA", 2),
+        ("DaskITML", 1),
+    ],
+)
+def test_a_worker_killed_while_it_reads(client, letters, letter_pairs, tmp_path, name, at, block):
+    da, dask = pytest.importorskip("dask.array"), pytest.importorskip("dask")
+    X, y = in_parts(4, *(letter_pairs if name == "DaskITML" else letters))
+    kind = getattr(scale, name)
+    parameters = {"random_state": 0} if name == "DaskRCA" else {}
+    undisturbed = kind(client, **parameters).fit(X, y)
+    readings = tmp_path / "readings"
+    blocks = [X.blocks[part] for part in range(4)]
+    read = dask.delayed(mortal, pure=False)(blocks[block].compute(), readings, at)
+    blocks[block] = da.from_delayed(read, blocks[block].shape, dtype=X.dtype)
+    client.wait_for_workers(2)
+    learner = kind(client, **parameters).fit(da.concatenate(blocks), y)
+    # It was read again.
+    assert readings.stat().st_size > at
+    assert np.array_equal(learner.metric_.matrix, undisturbed.metric_.matrix)
+
+
 def test_ctrl_c_leaves_what_was_learned(client, letters):
     def interrupt(info):
         if info["iteration"] == 2:

@@ -36,13 +36,17 @@ def on_dask(plain, client, parameters):
 
 @pytest.mark.parametrize("n_parts", N_PARTS)
 @pytest.mark.parametrize(("plain", "parameters"), CLOSED)
-def test_closed_forms_are_exact(client, letters, plain, parameters, n_parts):
-    one = plain(**parameters).fit(*letters)
-    many = on_dask(plain, client, parameters).fit(*in_parts(n_parts, *letters)).to_local()
+def test_closed_forms_are_exact(client, rows, plain, parameters, n_parts):
+    one = plain(**parameters).fit(*rows)
+    many = on_dask(plain, client, parameters).fit(*in_parts(n_parts, *rows)).to_local()
     M = one.metric_.matrix
     np.testing.assert_allclose(many.metric_.matrix, M, atol=1e-10 * np.abs(M).max())
-    np.testing.assert_allclose(np.abs(many.components_), np.abs(one.components_), atol=1e-9)
-    assert type(many) is plain and many.n_features_in_ == 16
+    # Chunklets that are c classes leave all directions but c − 1 open: M is the same in any.
+    known = len(np.unique(rows[1])) - 1 if plain is RCA and not parameters else None
+    np.testing.assert_allclose(
+        np.abs(many.components_[:known]), np.abs(one.components_[:known]), atol=1e-9
+    )
+    assert type(many) is plain and many.n_features_in_ == rows[0].shape[1]
     if plain is RCA:
         assert np.array_equal(many.chunklets_, one.chunklets_)
 
@@ -50,9 +54,9 @@ def test_closed_forms_are_exact(client, letters, plain, parameters, n_parts):
 @pytest.mark.filterwarnings("ignore:NCA has not converged")
 @pytest.mark.parametrize("n_parts", SOME_PARTS)
 @pytest.mark.parametrize(("plain", "parameters"), ITERATED)
-def test_sums_over_points_are_exact(client, letters, plain, parameters, n_parts):
-    one = plain(**parameters).fit(*letters)
-    learner = on_dask(plain, client, parameters).fit(*in_parts(n_parts, *letters))
+def test_sums_over_points_are_exact(client, rows, plain, parameters, n_parts):
+    one = plain(**parameters).fit(*rows)
+    learner = on_dask(plain, client, parameters).fit(*in_parts(n_parts, *rows))
     many = learner.to_local()
     assert many.n_iter_ == one.n_iter_
     np.testing.assert_allclose(many.history_["loss"][:5], one.history_["loss"][:5], rtol=1e-10)
@@ -72,9 +76,9 @@ def test_sums_over_points_are_exact(client, letters, plain, parameters, n_parts)
 @pytest.mark.parametrize(
     ("plain", "parameters"), [(MMC, {}), (MMC, {"structure": "diagonal"}), (ITML, {})]
 )
-def test_sums_over_pairs_are_exact(client, letter_pairs, plain, parameters, n_parts):
-    one = plain(**parameters).fit(*letter_pairs)
-    many = on_dask(plain, client, parameters).fit(*in_parts(n_parts, *letter_pairs)).to_local()
+def test_sums_over_pairs_are_exact(client, row_pairs, plain, parameters, n_parts):
+    one = plain(**parameters).fit(*row_pairs)
+    many = on_dask(plain, client, parameters).fit(*in_parts(n_parts, *row_pairs)).to_local()
     M = one.metric_.matrix
     np.testing.assert_allclose(many.metric_.matrix, M, atol=1e-8 * np.abs(M).max())
     assert many.threshold_ == pytest.approx(one.threshold_, rel=1e-8)
