@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "docs.mathml",
 ]
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
@@ -43,6 +44,7 @@ html_theme = "furo"
 html_title = f"samewise {version}"
 html_static_path = ["static"]
 html_css_files = ["wide.css"]
+html_math_renderer = "mathml"
 html_copy_source = False
 # What is copied is code: no prompts, and no output.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

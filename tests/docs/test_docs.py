@@ -11,6 +11,7 @@ import re
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from inspect import ismodule
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -160,3 +161,38 @@ def test_every_result_has_a_page():
         page = f"{summary.parent.name}.md"
         assert (DOCS / "results" / page).is_file(), page
         assert f"({page})" in index, page
+
+
+CITATIONS = re.compile(r"^ +References\n +-+\n(.*?)(?:\n\n|\"\"\")", flags=re.M | re.S)
+FORMULA = re.compile(r"^```\{math\}\n(.*?)^```", flags=re.M | re.S)
+
+
+def test_formulas_of_all_algorithms_become_mathml():
+    pytest.importorskip("latex2mathml")
+    spec = spec_from_file_location("mathml", DOCS / "mathml.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    pages = {p.stem: p.read_text(encoding="utf-8") for p in (DOCS / "algorithms").glob("*.md")}
+    formulas = {name: FORMULA.findall(text) for name, text in pages.items()}
+    assert {name for name, found in formulas.items() if not found} == {"index", "filters"}
+    for formula in (one for found in formulas.values() for one in found):
+        made = ElementTree.fromstring(module.mathml(formula))
+        assert made.tag.endswith("math") and made.get("display") == "block"
+    with pytest.raises(ValueError, match=r"not known: \\nosuchcommand\."):
+        module.mathml(r"\nosuchcommand")
+
+
+def test_the_bibliography_has_what_docstrings_cite():
+    text = (DOCS / "bibliography.md").read_text(encoding="utf-8")
+    listed = [" ".join(entry.split()) for entry in re.split(r"^- ", text, flags=re.M)[1:]]
+    cited = set()
+    for file in Path(samewise.__file__).parent.rglob("*.py"):
+        code = file.read_text(encoding="utf-8")
+        for part in CITATIONS.findall(code):
+            first = part.split(";")[0]
+            author = re.search(r"[^\W\d_][\w'-]{2,}", first)
+            year = re.search(r"(?<!= )(?:19|20)\d\d", first)
+            cited.add((author[0], year and year[0]))
+    assert len(cited) > 20
+    for author, year in cited:
+        assert any(author in entry and (year or "") in entry for entry in listed), (author, year)

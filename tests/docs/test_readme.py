@@ -72,27 +72,45 @@ def test_the_tutorial_runs_from_the_first_step_to_the_last(clean):
     for package in ("typer", "fastapi", "httpx"):
         pytest.importorskip(package)
     page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        page = page.replace("8350", str(found.getsockname()[1]))
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, flags=re.M | re.S)
-    assert len(re.findall(r"^## \d\. ", page, flags=re.M)) == 7 and len(blocks) == 8
-    out, servers = [], []
-    try:
-        for kind, code in blocks:
-            if "samewise serve" in code:
-                servers.append(serving(clean, code))
-                continue
-            run = ("sh", "-e") if kind == "sh" else (sys.executable, "-")
-            out.append(printed(clean, *run, input=code))
-    finally:
-        for server in servers:
-            server.terminate()
-            server.communicate(timeout=60)
+    assert len(re.findall(r"^## \d\. ", page, flags=re.M)) == 7
+    out = printed_beside_a_service(clean, page)
+    assert len(out) == 7
     assert "Best: " in out[1] or "Nothing was gained" in out[1]
     assert out[5] == "(178, 2)\n"
     shown, served = out[6].splitlines()
     assert shown.startswith("['wine 17', ") and served == "{'rest': 0, 'first': 0}"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX shell")
+def test_the_service_learns_from_the_clicks_of_the_guide(clean):
+    for package in ("typer", "fastapi", "httpx"):
+        pytest.importorskip(package)
+    page = (ROOT / "docs" / "guide" / "clicks.md").read_text(encoding="utf-8")
+    (out,) = printed_beside_a_service(clean, page)
+    precisions, known, left = out.splitlines()
+    start, live = map(float, precisions.split())
+    assert 0.1 < start < 0.2 < 0.28 < live
+    assert known.startswith("400 ") and left == "0"
+
+
+def printed_beside_a_service(clean, page):
+    """What each block printed, while the services that others start were running."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        page = page.replace("8350", str(found.getsockname()[1]))
+    out, servers = [], []
+    try:
+        for kind, code in re.findall(r"^```(\w+)\n(.*?)^```", page, flags=re.M | re.S):
+            if "samewise serve" in code:
+                servers.append(serving(clean, code))
+            elif not code.startswith(">>>"):
+                run = ("sh", "-e") if kind == "sh" else (sys.executable, "-")
+                out.append(printed(clean, *run, input=code))
+    finally:
+        for server in servers:
+            server.terminate()
+            server.communicate(timeout=60)
+    return out
 
 
 def serving(clean, code):

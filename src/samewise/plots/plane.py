@@ -22,14 +22,16 @@ _LETTERS = 150
 """As many letters as the names in a picture may have in all without hiding the examples."""
 _LETTER, _LINE = 0.019, 0.06
 """Width of a letter and height of a line, in widths of the picture, about."""
+_SHIFT = 8
+"""So many lines away from its place a name may stand, in each direction."""
 
 
 def projection(form: Form | None, X: Matrix, y: ArrayLike, *, ax: Axes | None = None) -> Axes:
     """Examples in the two directions in which a form's embedding of them varies most.
 
     Distances in the embedding are those of the form; the picture keeps as much of them as two
-    directions can. Every class has a marker of its own and its name at its median; of many or long
-    names, those that find room.
+    directions can. Every class has a marker of its own and its name at or near its median; of many
+    or long names, those that find room.
 
     Parameters
     ----------
@@ -164,19 +166,25 @@ def crowded(y: NDArray[Any]) -> bool:
     return sum(len(str(c)) for c in np.unique(y)) > _LETTERS
 
 
-def _with_room(names: list[str], at: Array, points: Array) -> list[int]:
-    """Which names can stand at their places inside the picture without touching each other."""
+def _with_room(names: list[str], at: Array, points: Array) -> dict[int, Array]:
+    """Where names can stand without touching each other: at their places, or a little beside."""
     low, high = points.min(axis=0), points.max(axis=0)
     span = float((high - low).max())
     sizes = span * np.array([[_LETTER * (len(name) + 1), _LINE] for name in names])
-    kept: list[int] = []
+    grid = np.stack(np.meshgrid(*2 * [np.arange(-_SHIFT, _SHIFT + 1)]), axis=-1).reshape(-1, 2)
+    steps = grid[np.argsort((grid**2).sum(axis=1), kind="stable")] * (span * _LINE)
+    found: dict[int, Array] = {}
     # Short ones first: more of them find room.
     for n in sorted(range(len(names)), key=lambda n: len(names[n])):
-        inside = low[0] <= at[n, 0] - sizes[n, 0] / 2 and at[n, 0] + sizes[n, 0] / 2 <= high[0]
-        apart = (np.abs(at[kept] - at[n]) >= (sizes[kept] + sizes[n]) / 2).any(axis=1)
-        if inside and apart.all():
-            kept.append(n)
-    return sorted(kept)
+        # A name that is wider than the picture stands in its middle.
+        room = np.maximum(high - low - sizes[n], 0) / 2
+        places = np.clip(at[n] + steps, (low + high) / 2 - room, (low + high) / 2 + room)
+        taken = np.array(list(found.values())).reshape(-1, 2)
+        needed = (sizes[list(found)] + sizes[n]) / 2 - 1e-9 * span
+        free = (np.abs(places[:, None] - taken) >= needed).any(axis=2).all(axis=1)
+        if free.any():
+            found[n] = places[free.argmax()]
+    return found
 
 
 def _scatter(ax: Axes, points: Array, y: NDArray[Any], faint: bool = False) -> None:
@@ -190,8 +198,7 @@ def _scatter(ax: Axes, points: Array, y: NDArray[Any], faint: bool = False) -> N
         ax.scatter(*points[y == c].T, marker=marker, color=color, **look)
     names = [str(c) for c in classes]
     medians = np.array([np.median(points[y == c], axis=0) for c in classes])
-    for n in _with_room(names, medians, points) if crowded(y) else range(len(names)):
-        x, height = medians[n]
+    for n, (x, height) in sorted(_with_room(names, medians, points).items()):
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "alpha": 0.85, "linewidth": 0}
         ax.text(x, height, plain(names[n]), weight="bold", color="black", bbox=box, **CENTERED)
     # Distances are what the picture is about: one unit is as long across as up.

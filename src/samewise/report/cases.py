@@ -21,6 +21,8 @@ from samewise.report.sentences import percent
 
 SHOWN, NEIGHBORS, FEATURES = 6, 5, 8
 """Cases of each kind, neighbors of each case, and features of a row that are shown."""
+LOOKED_AT = 20 * SHOWN
+"""Cases of each kind that are looked at for neighbors which show what changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +77,32 @@ def most_changed(before: Measured, after: Measured) -> tuple[Indices, Indices]:
     return better, worse
 
 
+def visible_change(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How much better the neighbors shown are: right ones count, the nearer the more.
+
+    Parameters
+    ----------
+    before, after : arrays of bool of shape (n, k)
+        Which neighbors are of the right class, nearest first.
+
+    Examples
+    --------
+    >>> right = np.array([[True, False], [False, True], [False, False]])
+    >>> visible_change(right[[0, 0, 2]], right[[0, 1, 1]])
+    array([ 0, -1,  1])
+    """
+    weights = np.arange(before.shape[1], 0, -1)
+    return np.asarray((after.astype(np.int64) - before) @ weights, dtype=np.int64)
+
+
 def hard_cases(
     subject: Subject, measured: tuple[Measured, Measured], shown: ShownRows
 ) -> list[Html]:
     """Cases of both kinds with their neighbors before and after: under the first two forms."""
     before, after = measured
     changed = most_changed(before, after)
-    better, worse = (rows[:SHOWN] for rows in changed)
-    cases = np.concatenate([better, worse])
+    rows = [kind[:LOOKED_AT] for kind in changed]
+    cases = np.concatenate(rows)
     if not len(cases):
         return [paragraph(f"{after.name} changes nothing for any test example.")]
     X, y, X_test, _ = subject.parts
@@ -91,23 +111,31 @@ def hard_cases(
         name: KNNClassifier(form, k).fit(X, y).kneighbors(X_test[cases], k, False)
         for name, form in list(subject.forms.items())[:2]
     }
+    seen = visible_change(
+        *(shown.labels[near] == shown.wanted[cases, None] for near in nearest.values())
+    )
+    seen[len(rows[0]) :] *= -1
+    better, worse = (
+        at[seen[at] > 0][:SHOWN] for at in np.split(np.arange(len(cases)), [len(rows[0])])
+    )
     parts = [
         paragraph(
             f"Of {len(before.correct):,} test examples {len(changed[0]):,} got better with "
             f"{after.name} and {len(changed[1]):,} worse, in their decision or else in average "
-            "precision. These are the most changed of either kind, with the "
-            f"{k} nearest training examples under {before.name} and under {after.name}, nearest "
-            "first. A neighbor of another class has a dashed frame and a cross."
+            "precision. These are the most changed of either kind whose nearest training examples "
+            f"show it: the {k} under {before.name} and under {after.name}, nearest first, with "
+            "more or nearer ones of the right class, or fewer or farther ones. A neighbor of "
+            "another class has a dashed frame and a cross."
         )
     ]
-    for title, rows, first in (("Better", better, 0), ("Worse", worse, len(better))):
-        if not len(rows):
+    for title, places in (("Better", better), ("Worse", worse)):
+        if not len(places):
             continue
         parts.append(Html(f"<h3>{title} with {escaped(after.name)}</h3>"))
         drawn = ""
-        for n, i in enumerate(rows, start=first):
+        for n in places:
             near = {name: found[n] for name, found in nearest.items()}
-            drawn += _case(int(i), near, measured, shown)
+            drawn += _case(int(cases[n]), near, measured, shown)
         parts.append(Html(f'<div class="cases">{drawn}</div>'))
     return parts
 

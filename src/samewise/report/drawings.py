@@ -186,9 +186,10 @@ def _planes(subject: Subject) -> Iterator[Html]:
             yield picture(
                 partial(plots.projection, form, X, y),
                 alt=f"Scatter plot of test examples in the two main directions under {name}, each "
-                "class with its own marker and its name at its median.",
+                "class with its own marker and its name at its median or near it.",
                 caption=f"{name}: {len(y):,} test examples in the two directions in which they "
-                f"vary most under it. Names stand at the medians of the classes{room}.",
+                "vary most under it. Names stand at the medians of the classes or near them"
+                f"{room}.",
                 size=(5.2, 4.4),
             )
 
