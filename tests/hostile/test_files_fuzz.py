@@ -120,7 +120,7 @@ def check_use(loaded, folder, *shown):
         calls.append(lambda: loaded.feedback(X[0], X[1:3], [1, -1]))
     elif isinstance(loaded, Form):
         calls.append(lambda: loaded.bind(X, y).closeness(X))
-    elif hasattr(type(loaded), "fit") and not isinstance(loaded, Filter):
+    elif hasattr(type(loaded), "fit") and hasattr(loaded, "metric_"):
         calls.append(lambda: loaded.metric_.bind(X, y).closeness(X))
     for name, arguments in {"partial_fit": (X, y), "transform": (X,), "score": (X, y)}.items():
         if hasattr(loaded, name):

@@ -106,8 +106,8 @@ class LSML(ComparisonLearner):
 
         loss(M) − minimum ≤ Σ η − log(1 + η),
 
-    which is `gap_` (infinite where some η ≤ −1). The paper and metric-learn step down the gradient
-    by M and cut off negative eigenvalues.
+    which is `gap_`; where some η ≤ −1 it is the loss, since none is below 0. The paper and
+    metric-learn step down the gradient by M and cut off negative eigenvalues.
 
     The work is done in float64. Ctrl-C ends a run with what was learned up to there in place.
 
@@ -180,9 +180,10 @@ class LSML(ComparisonLearner):
                     found = solve(problem, start, max_iter=self.max_iter, tol=enough, look=look)
                 log.say()
                 self._keep(found.L @ root, quadruplets.X.dtype)
-                self.loss_, self.gap_ = float(found.value.loss), float(found.gap)
+                # No loss is below 0.
+                self.loss_, self.gap_ = float(found.value.loss), min(found.gap, found.value.loss)
                 self.converged_ = bool(found.gap <= enough)
-            self._end(log, f"; the gap is {found.gap:.1e}")
+            self._end(log, f"; the gap is {self.gap_:.1e}")
         return self
 
     def _sampled(self, X: Matrix, y: NDArray[Any], random: np.random.RandomState) -> Quadruplets:
