@@ -120,7 +120,7 @@ def test_a_time_limit_stops_a_learner_and_the_others_go_on():
     X, y = slow_rows()
     lines = []
     found = compare(
-        X, y, ["nca", "lda"], n_jobs=2, time_limit=6, params={"nca": {"n_init": 10**4}},
+        X, y, ["nca", "lda"], n_jobs=2, time_limit=6, params={"nca": {"n_init": 3, "max_iter": 10**6, "tol": 1e-12}},
         scale="none", watch=lines.append,
     )  # fmt: skip
     refused = {line.name: line.refused for line in found.lines}
