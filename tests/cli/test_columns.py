@@ -111,17 +111,18 @@ def test_decimal_commas_are_named(call, wine):
     assert "Write decimal points, not commas." in text
 
 
-def slow_rows():
+def slow_rows(n=900):
     rng = np.random.default_rng(0)
-    return rng.normal(size=(900, 60)), np.arange(900) % 30
+    return rng.normal(size=(n, 60)), np.arange(n) % 30
 
 
 def test_a_time_limit_stops_a_learner_and_the_others_go_on():
-    X, y = slow_rows()
+    X, y = slow_rows(9000)
     lines = []
+    endless = {"nca": {"n_init": 3, "max_iter": 10**6, "tol": 1e-12}}
     found = compare(
-        X, y, ["nca", "lda"], n_jobs=2, time_limit=6, params={"nca": {"n_init": 3, "max_iter": 10**6, "tol": 1e-12}},
-        scale="none", watch=lines.append,
+        X, y, ["nca", "lda"], n_jobs=2, time_limit=6, params=endless, scale="none",
+        watch=lines.append,
     )  # fmt: skip
     refused = {line.name: line.refused for line in found.lines}
     assert refused["nca"] == "it was stopped after the time limit of 6 s" and not refused["lda"]
