@@ -6,6 +6,7 @@ import numpy as np
 
 from samewise import LiveAdapter
 from samewise.adapt.guard import Guard
+from samewise.kernels.adapter_event import CREDIBLE
 from samewise.kernels.adapter_loops import bet, bet_on_wins
 
 
@@ -120,3 +121,14 @@ def test_a_wealth_beyond_all_numbers_is_reported():
     guard = Guard(0.05)
     guard.bets[0, 0] = 5000.0
     assert guard.report().wealth["rest"] == np.inf
+
+
+def test_answers_are_credible_by_the_wealth_of_their_agreement():
+    guard = Guard(0.05)
+    guard.recent[:3] = 0.2
+    guard.bets[CREDIBLE] = [np.log(20.0) - 0.01, 500.0, 400.0, 300.0]
+    assert not guard.credible
+    guard.bets[CREDIBLE, 0] = np.log(20.0) + 0.01
+    assert guard.credible
+    guard.recent[:] = 0.0
+    assert not guard.credible

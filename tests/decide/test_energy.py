@@ -384,3 +384,10 @@ def test_bad_calls_are_named():
         model.energies(X * 1e160)
     with pytest.raises(InvalidInputError, match="overflow float32"):
         KNNClassifier(rule="energy").fit(X.astype(np.float32) * 1e20, Y)
+
+
+@pytest.mark.parametrize("push_weight", [-0.1, 1.01, 2])
+def test_the_push_weight_is_a_share(push_weight):
+    X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    with pytest.raises(ValueError, match="push_weight"):
+        KNNClassifier(None, rule="energy", push_weight=push_weight).fit(X, y)
