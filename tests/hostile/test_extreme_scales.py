@@ -405,3 +405,12 @@ def test_lda_without_any_direction_says_so():
         samewise.exceptions.InvalidInputError, match="The covariance within classes is singular"
     ):
         LDA().fit(X, [1, 1, 1, 0])
+
+
+@pytest.mark.parametrize("name", ["KNNRegressor", "MLKR"])
+def test_targets_whose_squares_overflow_are_refused(name):
+    X, y = np.arange(10.0)[:, None], np.append(np.zeros(9), 1e300)
+    with pytest.raises(
+        samewise.exceptions.InvalidInputError, match="Targets must be finite numbers below"
+    ):
+        getattr(samewise, name)().fit(X, y)

@@ -19,6 +19,7 @@ import samewise
 from samewise import Bilinear, Form, LiveAdapter, load
 from samewise.adapt.event_lines import EventReader, NamedVectors
 from samewise.adapt.replay import LogReplay
+from samewise.decide import PerClassClassifier
 from samewise.exceptions import FileFormatError
 from samewise.filtering import TextVectors
 from samewise.filtering.document_filter import Filter
@@ -120,7 +121,7 @@ def check_use(loaded, folder, *shown):
         calls.append(lambda: loaded.feedback(X[0], X[1:3], [1, -1]))
     elif isinstance(loaded, Form):
         calls.append(lambda: loaded.bind(X, y).closeness(X))
-    elif hasattr(type(loaded), "fit") and hasattr(loaded, "metric_"):
+    elif hasattr(type(loaded), "fit") and not isinstance(loaded, Filter | PerClassClassifier):
         calls.append(lambda: loaded.metric_.bind(X, y).closeness(X))
     for name, arguments in {"partial_fit": (X, y), "transform": (X,), "score": (X, y)}.items():
         if hasattr(loaded, name):

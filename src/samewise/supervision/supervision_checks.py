@@ -117,12 +117,19 @@ def numeric_targets(y: NDArray[Any], owner: str) -> NDArray[np.float64]:
     array([1., 2.])
     """
     try:
-        return y.astype(np.float64)
+        numbers = y.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"{owner} predicts numbers. Got targets of the type {y.dtype}; give numbers, or learn "
             "classes with others, such as NCA and KNNClassifier."
         ) from error
+    limit, largest = LARGEST[numbers.dtype], np.abs(numbers).max(initial=0.0)
+    if not largest < limit:
+        raise InvalidInputError(
+            f"Targets must be finite numbers below {limit:g}. Got values up to {largest:.3g}; "
+            "scale them."
+        )
+    return numbers
 
 
 def checked_matrix(X: Any, name: str = "X") -> Matrix:
