@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -22,9 +23,9 @@ from samewise.supervision import Pairs
 class OfPairs(MahalanobisLearner):
     """What learns from pairs, however they were found."""
 
+    @abstractmethod
     def _learn(self, pairs: Pairs) -> Self:
         """Take over what samewise learns from pairs."""
-        raise NotImplementedError
 
 
 class FromPairs(PairsClassifier, OfPairs):

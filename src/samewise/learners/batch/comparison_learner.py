@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,9 @@ class ComparisonLearner(BatchLearner, storable=False):
 
     random_state: Any
 
+    @abstractmethod
     def _sampled(self, X: Matrix, y: NDArray[Any], random: np.random.RandomState) -> Quadruplets:
         """What is learned from labeled examples."""
-        raise NotImplementedError
 
     def _examples(self, X: Any, y: Any, reset: bool = True) -> tuple[Matrix, NDArray[Any]]:
         return super(Batch, self)._examples(X, y, reset) if is_labeled(X) else (X, y)
