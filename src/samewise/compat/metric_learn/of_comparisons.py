@@ -40,11 +40,18 @@ class LSML(ComparisonsClassifier, _LSML):
 
     Parameters
     ----------
-    max_iter, prior, verbose, random_state : as in metric-learn
     tol : float, default=1e-3
         On what the loss can still fall, as a part of it.
+    max_iter : int, default=1000
+        Maximum number of iterations.
+    prior : {"identity", "covariance", "random"} or array of shape (d, d), default="identity"
+        The matrix that the learned one stays near; an array must be positive definite.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     _tuple_size: ClassVar[int] = 4
@@ -90,13 +97,22 @@ class LSML_Supervised(_LSML):
 
     Parameters
     ----------
-    tol, max_iter, prior, verbose, random_state : as for `LSML`
+    tol : float, default=1e-3
+        On what the loss can still fall, as a part of it.
+    max_iter : int, default=1000
+        Maximum number of iterations.
+    prior : {"identity", "covariance", "random"} or array of shape (d, d), default="identity"
+        The matrix that the learned one stays near; an array must be positive definite.
     n_constraints : int, default=None
         Number of quadruplets; 20 c² for c classes by default.
     weights : array of shape (n_constraints,), default=None
         How much each counts.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     def __init__(
@@ -144,17 +160,26 @@ class SCML(ComparisonsClassifier):
 
     Parameters
     ----------
-    beta, verbose, random_state : as in metric-learn
+    beta : float, default=1e-5
+        Cost of the weights. The larger it is, the fewer directions there are.
     basis : {"triplet_diffs"} or array of shape (n_basis, d), default="triplet_diffs"
         Directions to choose from.
     n_basis : int, default=None
         How many; 80 for each feature by default.
+    gamma : float, default=5e-3
+        Not used: all triplets are looked at in each iteration.
     max_iter : int, default=10000
         Iterations of L-BFGS at most.
-    gamma, output_iter, batch_size : not used
-        All triplets are looked at in each iteration.
+    output_iter : int, default=500
+        Not used: all triplets are looked at in each iteration.
+    batch_size : int, default=10
+        Not used: all triplets are looked at in each iteration.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     _tuple_size: ClassVar[int] = 3
@@ -225,12 +250,30 @@ class SCML_Supervised(SCML):
 
     Parameters
     ----------
-    k_genuine, k_impostor, beta, verbose, random_state : as in metric-learn
+    k_genuine : int, default=3
+        Number of nearest examples of the same class in the triplets of an example.
+    k_impostor : int, default=10
+        Number of nearest examples of other classes in the triplets of an example.
+    beta : float, default=1e-5
+        Cost of the weights. The larger it is, the fewer directions there are.
     basis : {"lda", "triplet_diffs"} or array of shape (n_basis, d), default="lda"
         Directions to choose from.
     n_basis : int, default=None
         How many; 20 for each feature by default.
-    max_iter, gamma, output_iter, batch_size, preprocessor : as for `SCML`
+    gamma : float, default=5e-3
+        Not used: all triplets are looked at in each iteration.
+    max_iter : int, default=10000
+        Iterations of L-BFGS at most.
+    output_iter : int, default=500
+        Not used: all triplets are looked at in each iteration.
+    batch_size : int, default=10
+        Not used: all triplets are looked at in each iteration.
+    verbose : bool, default=False
+        Whether to print progress.
+    preprocessor : array or callable, default=None
+        What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     _bases: ClassVar[tuple[str, ...]] = ("lda", "triplet_diffs")

@@ -19,15 +19,28 @@ class LMNN(MahalanobisLearner):
 
     Parameters
     ----------
-    init, n_neighbors, max_iter, verbose, n_components, random_state : as in metric-learn
+    init : {"auto", "pca", "lda", "identity", "random"} or array of shape (r, d), default="auto"
+        Where the linear map starts. "auto" chooses by the data.
+    n_neighbors : int, default=3
+        Number of neighbors of the same class that are drawn near.
+    min_iter : int, default=50
+        Not used: L-BFGS chooses its steps.
+    max_iter : int, default=1000
+        Maximum number of iterations.
+    learn_rate : float, default=1e-7
+        Not used: L-BFGS chooses its steps.
     regularization : float, default=0.5
         Weight of the pull; the push has 1 − regularization.
-    convergence_tol : float, default=0.001
+    convergence_tol : float, default=1e-3
         A fifth of it is samewise's `tol`, a part of the loss.
-    min_iter, learn_rate : not used
-        L-BFGS chooses its steps.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    n_components : int or None, default=None
+        Number of rows of the linear map; as many as features by default.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     def __init__(
@@ -91,11 +104,20 @@ class NCA(MahalanobisLearner):
 
     Parameters
     ----------
-    init, n_components, max_iter, verbose, random_state : as in metric-learn
+    init : {"auto", "pca", "lda", "identity", "random"} or array of shape (r, d), default="auto"
+        Where the linear map starts. "auto" chooses by the data.
+    n_components : int or None, default=None
+        Number of rows of the linear map; as many as features by default.
+    max_iter : int, default=100
+        Maximum number of iterations.
     tol : float, default=None
         samewise's, by default its default.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     def __init__(
@@ -151,11 +173,20 @@ class MLKR(MahalanobisLearner):
 
     Parameters
     ----------
-    n_components, init, max_iter, verbose, random_state : as in metric-learn
+    n_components : int or None, default=None
+        Number of rows of the linear map; as many as features by default.
+    init : {"auto", "pca", "lda", "identity", "random"} or array of shape (r, d), default="auto"
+        Where the linear map starts. "auto" chooses by the data.
     tol : float, default=None
         samewise's, by default its default.
+    max_iter : int, default=1000
+        Maximum number of iterations.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     _numeric: ClassVar[bool] = True
@@ -212,9 +243,12 @@ class LFDA(MahalanobisLearner):
 
     Parameters
     ----------
-    n_components, embedding_type : as in metric-learn
+    n_components : int or None, default=None
+        Number of rows of the linear map; as many as features by default.
     k : int, default=None
         Number of neighbors. By default 7, or one less than features if that is fewer.
+    embedding_type : {"weighted", "orthonormalized", "plain"}, default="weighted"
+        How the directions are scaled.
     preprocessor : array or callable, default=None
         What forms points of indices.
     """
@@ -329,9 +363,16 @@ class RCA_Supervised(RCA):
 
     Parameters
     ----------
-    n_components, n_chunks, chunk_size, random_state : as in metric-learn
+    n_components : int, default=None
+        Number of rows of L, all by default.
+    n_chunks : int, default=100
+        Number of chunklets to sample.
+    chunk_size : int, default=2
+        Number of examples in a chunklet.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     def __init__(

@@ -115,11 +115,20 @@ class ITML(_ITML, FromPairs):
 
     Parameters
     ----------
-    gamma, max_iter, prior, verbose, random_state : as in metric-learn
+    gamma : float, default=1.0
+        Cost of slack. The larger it is, the closer the bounds are kept.
+    max_iter : int, default=1000
+        Maximum number of iterations.
     tol : float, default=1e-3
         On the duality gap, as a part of the loss.
+    prior : {"identity", "covariance", "random"} or array of shape (d, d), default="identity"
+        The matrix that the learned one stays near; an array must be positive definite.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     def __init__(
@@ -174,11 +183,22 @@ class ITML_Supervised(_ITML, FromLabels):
 
     Parameters
     ----------
-    gamma, max_iter, tol, prior, verbose, random_state : as for `ITML`
+    gamma : float, default=1.0
+        Cost of slack. The larger it is, the closer the bounds are kept.
+    max_iter : int, default=1000
+        Maximum number of iterations.
+    tol : float, default=1e-3
+        On the duality gap, as a part of the loss.
     n_constraints : int, default=None
         Pairs of each kind; 20 c² for c classes by default.
+    prior : {"identity", "covariance", "random"} or array of shape (d, d), default="identity"
+        The matrix that the learned one stays near; an array must be positive definite.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     def __init__(
@@ -263,17 +283,24 @@ class MMC(_MMC, FromPairs):
 
     Parameters
     ----------
-    max_iter, diagonal, verbose, random_state : as in metric-learn
-    max_proj : not used
-        There are no inner projections.
+    max_iter : int, default=100
+        Maximum number of iterations.
+    max_proj : int, default=10000
+        Not used: there are no inner projections.
     tol : float, default=1e-3
         On what may be missing of the objective, as a part of it; at least 1e-6.
     init : {"identity", "covariance", "random"} or array of shape (d, d), default="identity"
         The scale of the result: Σ vᵀAv over similar pairs is a hundredth of its value there.
+    diagonal : bool, default=False
+        Whether only the weights of features are learned.
     diagonal_c : float, default=1.0
         The scale of a diagonal result: half of it is Σ vᵀAv.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     def __init__(
@@ -304,11 +331,26 @@ class MMC_Supervised(_MMC, FromLabels):
 
     Parameters
     ----------
-    max_iter, max_proj, tol, init, diagonal, diagonal_c, verbose, random_state : as for `MMC`
+    max_iter : int, default=100
+        Maximum number of iterations.
+    max_proj : int, default=10000
+        Not used: there are no inner projections.
+    tol : float, default=1e-06
+        On what may be missing of the objective, as a part of it; at least 1e-6.
     n_constraints : int, default=None
         Pairs of each kind; 20 c² for c classes by default.
+    init : {"identity", "covariance", "random"} or array of shape (d, d), default="identity"
+        The scale of the result: Σ vᵀAv over similar pairs is a hundredth of its value there.
+    diagonal : bool, default=False
+        Whether only the weights of features are learned.
+    diagonal_c : float, default=1.0
+        The scale of a diagonal result: half of it is Σ vᵀAv.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     def __init__(
@@ -361,9 +403,16 @@ class SDML(_SDML, FromPairs):
     ----------
     balance_param : float, default=0.5
         Weight of the pairs. Where there is no solution it is lowered, with a warning.
-    sparsity_param, prior, verbose, random_state : as in metric-learn
+    sparsity_param : float, default=0.01
+        Cost of entries beside the diagonal. The larger it is, the more of them are 0.
+    prior : {"identity", "covariance", "random"} or array of shape (d, d), default="identity"
+        The matrix that the learned one stays near; an array must be positive definite.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     def __init__(
@@ -388,11 +437,20 @@ class SDML_Supervised(_SDML, FromLabels):
 
     Parameters
     ----------
-    balance_param, sparsity_param, prior, verbose, random_state : as for `SDML`
+    balance_param : float, default=0.5
+        Weight of the pairs. Where there is no solution it is lowered, with a warning.
+    sparsity_param : float, default=0.01
+        Cost of entries beside the diagonal. The larger it is, the more of them are 0.
+    prior : {"identity", "covariance", "random"} or array of shape (d, d), default="identity"
+        The matrix that the learned one stays near; an array must be positive definite.
     n_constraints : int, default=None
         Pairs of each kind; 20 c² for c classes by default.
+    verbose : bool, default=False
+        Whether to print progress.
     preprocessor : array or callable, default=None
         What forms points of indices.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator for what is random; pass an int for reproducible output.
     """
 
     def __init__(
