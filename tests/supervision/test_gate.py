@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from samewise import Pairs, Triplets
 from samewise.exceptions import InvalidInputError
-from samewise.supervision.containers import passes
 from samewise.supervision.gate import as_pairs, is_labeled
+from samewise.supervision.row_numbers import passes
 
 X = np.arange(8.0).reshape(4, 2)
 

@@ -27,7 +27,7 @@ from samewise.files.state import Saved, State
 from samewise.files.storable import Storable, restored, stored
 from samewise.kernels.scales import largest
 from samewise.supervision import Pairs, Triplets
-from samewise.supervision.containers import passes
+from samewise.supervision.row_numbers import passes
 from samewise.supervision.supervision_checks import LARGEST
 
 SMALLEST = {np.dtype(np.float64): 1e-70, np.dtype(np.float32): 1e-18}

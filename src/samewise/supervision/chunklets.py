@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from samewise._typing import Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.supervision.containers import Pairs
+from samewise.supervision.pairs import Pairs
 
 
 def checked_chunklets(chunklets: ArrayLike, n: int) -> Indices:

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 
 from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.supervision.containers import Pairs, RowNumbers, Triplets
+from samewise.supervision.pairs import Pairs
 from samewise.supervision.quadruplets import Quadruplets
+from samewise.supervision.row_numbers import RowNumbers
 from samewise.supervision.supervision_checks import checked_indices
+from samewise.supervision.triplets import Triplets
 
 
 def is_labeled(X: Any) -> bool:

@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from samewise._typing import Indices, Matrix, Signs
 from samewise.exceptions import InvalidInputError
-from samewise.supervision.containers import RowNumbers, Triplets
+from samewise.supervision.row_numbers import RowNumbers
 from samewise.supervision.supervision_checks import (
     checked_indices,
     checked_matrix,
     checked_weights,
     read_only,
 )
+from samewise.supervision.triplets import Triplets
 
 
 class Judgements(RowNumbers):

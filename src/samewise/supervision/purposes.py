@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from samewise.supervision import sampling
-from samewise.supervision.containers import Pairs
+from samewise.supervision.pairs import Pairs
 from samewise.supervision.supervision_checks import checked_matrix
 
 STRATEGIES = {"neighbors": "nearest", "verification": "balanced"}

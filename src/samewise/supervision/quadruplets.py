@@ -14,13 +14,14 @@ from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.kernels.pairwise import dense
 from samewise.supervision import sampling
-from samewise.supervision.containers import RowNumbers, Triplets, stacked
+from samewise.supervision.row_numbers import RowNumbers, stacked
 from samewise.supervision.supervision_checks import (
     checked_indices,
     checked_matrix,
     checked_weights,
     names_of_columns,
 )
+from samewise.supervision.triplets import Triplets
 
 
 class Quadruplets(RowNumbers):

@@ -23,7 +23,7 @@ from samewise.learners.dense_rows import dense_rows
 from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.run_log import RunLog
 from samewise.solvers.smooth import minimize_smooth
-from samewise.supervision.containers import Triplets
+from samewise.supervision import Triplets
 from samewise.supervision.gate import is_labeled
 from samewise.supervision.quadruplets import Quadruplets
 from samewise.supervision.supervision_checks import parameter_array
