@@ -15,7 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from samewise import KNNClassifier, Pairs
 from samewise.exceptions import InvalidInputError, SamewiseWarning
-from samewise.learners.batch.mmc import MMC, Stretch, Weights, sides_of
+from samewise.learners.batch.mmc import MMC
+from samewise.learners.batch.mmc_problems import Stretch, Weights, sides_of
 from samewise.solvers.evaluation import LossAndGradient
 from samewise.solvers.factored_convex import solve
 from samewise.supervision.purposes import sampled_pairs

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.learners.batch.itml import ITML
-from samewise.learners.batch.mmc import (
-    MMC,
+from samewise.learners.batch.mmc import MMC
+from samewise.learners.batch.mmc_problems import (
     PROBLEMS,
     FarPairs,
     FarSquares,
