@@ -111,7 +111,7 @@ class NCA(MahalanobisLearner):
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=None
-        samewise's, by default its default.
+        Tolerance of the stopping rule, of the loss; by default that of samewise's learner.
     verbose : bool, default=False
         Whether to print progress.
     preprocessor : array or callable, default=None
@@ -178,7 +178,7 @@ class MLKR(MahalanobisLearner):
     init : {"auto", "pca", "lda", "identity", "random"} or array of shape (r, d), default="auto"
         Where the linear map starts. "auto" chooses by the data.
     tol : float, default=None
-        samewise's, by default its default.
+        Tolerance of the stopping rule, of the loss; by default that of samewise's learner.
     max_iter : int, default=1000
         Maximum number of iterations.
     verbose : bool, default=False
