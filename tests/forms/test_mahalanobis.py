@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,6 +9,7 @@ from scipy.spatial.distance import mahalanobis
 
 from samewise.exceptions import InvalidInputError, NotPSDError
 from samewise.forms import Mahalanobis
+from samewise.kernels import psd
 from samewise.kernels.psd import project
 
 rng = np.random.default_rng(0)
@@ -183,6 +186,25 @@ def test_unusable_components():
         Mahalanobis.from_components(np.ones(3))
     with pytest.raises(InvalidInputError, match="The components of Mahalanobis contains NaN"):
         Mahalanobis.from_components([[np.nan]])
+
+
+def test_nearest_is_factored_when_it_is_used(monkeypatch, seed):
+    calls = []
+    decompose = psd.decompose
+    monkeypatch.setattr(psd, "decompose", lambda M: calls.append(1) or decompose(M))
+    A = np.random.default_rng(seed).normal(size=(6, 6))
+    form = Mahalanobis.nearest(A)
+    copied = pickle.loads(pickle.dumps(form))
+    assert form.n_features_in == 6 and not calls
+    A[:] = 0.0
+    for lazy in (form, copied):
+        assert np.all(np.diff(lazy.eigenvalues) <= 0) and len(lazy.components) == len(
+            lazy.eigenvalues
+        )
+        assert lazy.matrix.shape == (6, 6) and lazy == form
+        for array in (lazy.matrix, lazy.components, lazy.eigenvalues):
+            assert not array.flags.writeable
+    assert len(calls) == 2
 
 
 def test_nearest_drops_what_is_negative_or_skew(seed):

@@ -15,6 +15,7 @@ from samewise import KNNRegressor, load
 from samewise.exceptions import InvalidInputError
 from samewise.learners.batch import mlkr as module
 from samewise.learners.batch.mlkr import MLKR, KernelErrors
+from samewise.solvers import workers as team_of_workers
 from samewise.solvers.workers import workers
 from tests.reference import labels as reference
 
@@ -38,7 +39,7 @@ def numbered():
 @pytest.mark.parametrize("shared", [10, 1000])
 def test_the_loss_and_its_gradient(numbered, r, shared, seed, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_BYTES", 8 * 60 * 17)
-    monkeypatch.setattr(module, "SHARED", shared)
+    monkeypatch.setattr(team_of_workers, "SHARED", shared)
     X, y = numbered
     L = np.random.default_rng(seed).normal(size=(r, 5)) / 2
     with workers() as team:

@@ -33,6 +33,7 @@ from samewise.learners.batch.nca_starts import (
 )
 from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import Coordinates, SoftNeighbors, spread_over
+from samewise.solvers import workers as team_of_workers
 from samewise.solvers.workers import Workers, workers
 from tests.reference import peers as reference
 
@@ -53,6 +54,7 @@ def of(points, X, y, n_classes, team):
 def test_loss_and_gradient_equal_the_plain_loops(labeled, dtype, rows, block, monkeypatch, seed):
     monkeypatch.setattr(soft_neighbors, "BLOCK_BYTES", block)
     monkeypatch.setattr(soft_neighbors, "LEAST_ROWS", 7)
+    monkeypatch.setattr(team_of_workers, "SHARED", 1)
     X, y = labeled
     # A class of one point, which is always wrong.
     X, y = X[:40], np.where(np.arange(40) == 11, 3, y[:40])

@@ -171,10 +171,12 @@ class Average:
         total = left * self.total + alive
         if self.M is None or total == 0.0:
             return state.matrix, b
-        M = (
-            state.dtype.type(left) * self.M.matrix + state.dtype.type(alive) * state.matrix
-        ) / total
-        return M.astype(state.dtype), (left * self.b + alive * b) / total
+        mean = self.M.copy()
+        mean.scale(left)
+        mean.scaled_add(alive, state)
+        M = mean.matrix
+        M /= M.dtype.type(total)
+        return M, (left * self.b + alive * b) / total
 
     def _suffix(self, state: Any, b: float) -> tuple[Array, float]:
         mean = state.copy()

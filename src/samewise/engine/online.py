@@ -39,6 +39,12 @@ norm, squares added; variances and covariances only shrink; what is divided by i
 further apart than float64 has digits are not ordinary: rounding may make an inverse singular."""
 MODERATE = {np.dtype(np.float64): 1e30, np.dtype(np.float32): 1e12}
 """The same for the matrix and for what it was made with."""
+WIDE = 1024
+"""Dimensions from which blocks are worth sharing between threads."""
+SHARED_WORK = 2**19
+"""Multiplications of one product from which BLAS may share it."""
+TYPICAL = 256
+"""Examples of a portion, where nobody says."""
 
 
 class Online:
@@ -193,7 +199,7 @@ class Online:
 
     def _pass(self, course: Course, examples: Pairs | Triplets, progress: Progress) -> bool:
         """Go through the examples once; whether to stop before the end of all passes."""
-        with few_threads(examples.X.shape[1]):
+        with few_threads(examples.X.shape[1], len(examples)):
             parts = list(portions(examples, *course.sizes))
             if len(parts) > 1 or course.n_passes > 1:
                 self.hold()
@@ -286,6 +292,12 @@ def _pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def few_threads(d: int) -> AbstractContextManager[object]:
-    """One BLAS thread while blocks are small: two threads then mostly wait for each other."""
-    return nullcontext() if d >= 1024 else _pools().limit(limits=1, user_api="blas")
+def few_threads(d: int, n: int = TYPICAL) -> AbstractContextManager[object]:
+    """One BLAS thread while blocks are small: two threads then mostly wait for each other.
+
+    Nothing is asked for where n examples are so few and so short that BLAS would not share them
+    anyway: to ask takes as long as to learn from one of them.
+    """
+    if d >= WIDE or max(n, d) * d**2 < SHARED_WORK:
+        return nullcontext()
+    return _pools().limit(limits=1, user_api="blas")

@@ -21,6 +21,9 @@ from samewise.files.storable import Storable
 from samewise.kernels import blocked, psd, rank_one
 from samewise.kernels.steps import Rows
 
+_MIRRORED = 64
+"""Columns that are mirrored at once: a block of so many stays in the cache."""
+
 
 @dataclass
 class Symmetric(Storable):
@@ -44,8 +47,13 @@ class Symmetric(Storable):
     @property
     def matrix(self) -> Array:
         """Both triangles, as a new array."""
-        lower = np.tril(self.lower)
-        return lower + np.tril(lower, -1).T
+        M = self.lower.copy()
+        for start in range(0, len(M), _MIRRORED):
+            end = min(start + _MIRRORED, len(M))
+            square = np.tril(M[start:end, start:end])
+            M[start:end, start:end] = square + np.tril(square, -1).T
+            M[start:end, end:] = M[end:, start:end].T
+        return M
 
     @matrix.setter
     def matrix(self, M: Array) -> None:
@@ -79,7 +87,7 @@ class Symmetric(Storable):
 
     def copy(self) -> Symmetric:
         """The same matrix in an array of its own."""
-        return Symmetric(np.tril(self.lower))
+        return Symmetric(self.lower.copy())
 
     def scaled_add(self, c: float, other: Symmetric) -> None:
         """M += c · other."""

@@ -61,8 +61,6 @@ class Mahalanobis(EuclideanForm):
     array([[2.]])
     """
 
-    components: Array
-
     def __init__(self, matrix: Array) -> None:
         M, components, eigenvalues = check_psd(matrix, "Mahalanobis")
         self._set(matrix=M, components=components, eigenvalues=eigenvalues, _from_matrix=True)
@@ -93,7 +91,8 @@ class Mahalanobis(EuclideanForm):
         Parameters
         ----------
         matrix : array of shape (d, d)
-            Finite; neither symmetry nor M ⪰ 0 is asked for.
+            Finite; neither symmetry nor M ⪰ 0 is asked for. Its eigenvectors are computed when the
+            form is first used.
 
         Examples
         --------
@@ -106,14 +105,10 @@ class Mahalanobis(EuclideanForm):
         with np.errstate(over="ignore"):
             S = psd.symmetrize(M)
         check_finite(S, f"The symmetric part of the matrix of {cls.__name__}")
-        components, eigenvalues = psd.factor(S)
         form = cls.__new__(cls)
-        form._set(
-            matrix=freeze(psd.symmetrize(components.T @ components)),
-            components=freeze(components),
-            eigenvalues=freeze(eigenvalues),
-            _from_matrix=True,
-        )
+        # Factored when it is first used: who reads a form after every event of a stream may not
+        # want to use all of them.
+        form._set(_given=freeze(S), _from_matrix=True)
         return form
 
     @classmethod
@@ -142,6 +137,16 @@ class Mahalanobis(EuclideanForm):
         return form
 
     @cached_property
+    def _factors(self) -> tuple[Array, Array]:
+        components, eigenvalues = psd.factor(self._given)
+        return freeze(components), freeze(eigenvalues)
+
+    @cached_property
+    def components(self) -> Array:
+        """L with M = LᵀL."""
+        return self._factors[0]
+
+    @cached_property
     def matrix(self) -> Array:
         """M = LᵀL."""
         return freeze(psd.symmetrize(self.components.T @ self.components))
@@ -149,6 +154,8 @@ class Mahalanobis(EuclideanForm):
     @cached_property
     def eigenvalues(self) -> Array:
         """Eigenvalues of M, largest first."""
+        if self._from_matrix:
+            return self._factors[1]
         return freeze(np.linalg.svd(self.components, compute_uv=False) ** 2)
 
     @cached_property
@@ -159,7 +166,8 @@ class Mahalanobis(EuclideanForm):
     @property
     def n_features_in(self) -> int:
         """Number of features d."""
-        return self.components.shape[1]
+        known = vars(self).get("_given")
+        return (self.components if known is None else known).shape[1]
 
     def embed(self, X: Matrix, *, symmetric: bool = False) -> Array:
         """X Lᵀ: rows whose Euclidean distance is this distance.
@@ -366,3 +374,4 @@ class Mahalanobis(EuclideanForm):
         return {"n_features_in": self.n_features_in, "rank": len(self.components)}
 
     _from_matrix: bool
+    _given: Array

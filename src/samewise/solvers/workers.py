@@ -15,14 +15,21 @@ from threadpoolctl import ThreadpoolController
 T = TypeVar("T")
 
 MOST = 8
-"""More threads would need more accumulators of the size of the data."""
+"""Threads at most."""
+
+SPANS = 4
+"""Ranges of rows whose sums are added up, one after the other, whatever the number of threads. More
+would need more accumulators of the size of the data."""
+
+SHARED = 400
+"""Rows from which there are as many; fewer are one range, which takes less time than to share."""
 
 
 class Workers:
     """Calls a function on parts of the work, at the same time.
 
-    The parts depend on `n` only in how rows are cut, so results are the same up to the order in
-    which parts are added up.
+    Neither the ranges in which rows are cut nor the order in which their sums are added up depends
+    on `n`: results have the same bits for any number of threads.
     """
 
     def __init__(self, n: int, pool: ThreadPoolExecutor | None) -> None:
@@ -36,9 +43,14 @@ class Workers:
         return list(self._pool.map(function, *parts))
 
     def cut(self, n_rows: int) -> list[tuple[int, int]]:
-        """Rows 0 … n_rows in as many ranges as there are workers."""
-        cuts = [n_rows * i // self.n for i in range(self.n + 1)]
-        return list(pairwise(cuts))
+        """Rows 0 … n_rows in as many ranges as `spans` says."""
+        n = spans(n_rows)
+        return list(pairwise(n_rows * i // n for i in range(n + 1)))
+
+
+def spans(n_rows: int) -> int:
+    """How many ranges so many rows are cut in."""
+    return SPANS if n_rows >= SHARED else 1
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from samewise.learners.batch.points_by_class import Classes
 from samewise.learners.batch.soft_neighbors import (
     BLOCK_BYTES,
     LEAST_ROWS,
-    SHARED,
     Vector,
     at_scale,
     spread_over,
@@ -282,9 +281,7 @@ class KernelErrors:
                 WtB += E.T @ B[rows]
             return loss, WtB
 
-        n = len(X)
-        spans = self.workers.cut(n) if n >= SHARED else [(0, n)]
-        losses, parts = zip(*self.workers.map(part, spans), strict=True)
+        losses, parts = zip(*self.workers.map(part, self.workers.cut(len(X))), strict=True)
         back = np.add.reduce(parts)
         moved = Z * back[:, -1:] - WZ - back[:, :-1]
         return LossAndGradient(sum(losses), -2 * (moved.T @ X).astype(np.float64))

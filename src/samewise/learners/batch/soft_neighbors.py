@@ -36,9 +36,6 @@ LEAST_ROWS = 16
 WIDEST = 10.0
 """Scales looked at: e^±WIDEST times that at which nearest neighbors are at a distance of 1."""
 
-SHARED = 400
-"""Points from which workers share the rows."""
-
 FAR = 1e30
 
 FEW = 100
@@ -178,15 +175,10 @@ class SoftNeighbors:
                 WtB += E.T @ B[rows]
             return loss, WtB
 
-        losses, parts = zip(*self.workers.map(part, self._spans()), strict=True)
-        return sum(losses), sums, WR, np.add.reduce(parts)
-
-    def _spans(self) -> list[tuple[int, int]]:
-        """Rows for each worker, or for one alone where sharing would take longer."""
         first, end = self.span
-        if end - first < SHARED:
-            return [self.span]
-        return [(first + a, first + b) for a, b in self.workers.cut(end - first)]
+        spans = [(first + a, first + b) for a, b in self.workers.cut(end - first)]
+        losses, parts = zip(*self.workers.map(part, spans), strict=True)
+        return sum(losses), sums, WR, np.add.reduce(parts)
 
 
 class Sorted(Protocol):

@@ -31,12 +31,18 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.columns)
 
-    def cut(self, n: int) -> list[tuple[int, int]]:
-        """Rows in n ranges with about as many pairs each."""
-        pairs = np.linspace(0, self.indptr[-1], n + 1)[1:-1]
-        inner = np.searchsorted(self.indptr, pairs)
-        cuts = [0, *inner.tolist(), len(self.indptr) - 1]
-        return list(pairwise(cuts))
+    def cut(self, n: int, more: int) -> list[tuple[int, int]]:
+        """Rows in n ranges with about as much to do each: their pairs, and so many for each row."""
+        cost = self.indptr + more * np.arange(len(self.indptr))
+        inner = np.searchsorted(cost, np.linspace(0, cost[-1], n + 1)[1:-1])
+        return list(pairwise([0, *inner.tolist(), len(cost) - 1]))
+
+    def touched(self, rows: tuple[int, int]) -> tuple[int, int]:
+        """The range of the points in the pairs of some rows."""
+        columns = self.columns[self.indptr[rows[0]] : self.indptr[rows[1]]]
+        if not len(columns):
+            return rows
+        return min(rows[0], int(columns.min())), max(rows[1], int(columns.max()) + 1)
 
     def union(self, other: Candidates) -> Candidates:
         """The pairs of both."""

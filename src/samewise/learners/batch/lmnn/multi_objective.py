@@ -157,31 +157,31 @@ class MultiObjective:
         self._L = L
         gradient = np.zeros_like(L)
 
-        def push(share: Indices, weights: NDArray[np.float64], room: Room) -> tuple[float, int]:
+        # By group, so that their order is the same for any number of workers; weights are whole
+        # numbers, which add up to the same in any order.
+        pushed, active = np.zeros(len(L)), np.zeros(len(L), dtype=int)
+
+        def push(share: Indices, weights: NDArray[np.float64], room: Room) -> None:
             weights[:] = 0
-            pushed, active = 0.0, 0
             for g in share:
                 pairs = self.candidates.groups[g]
                 Z = self._mapped(pairs.rows, L[g], room)
                 G = room.take("G", Z.shape, Z.dtype)
                 G[:] = 0
-                more, positive = kernel.push(
+                pushed[g], active[g] = kernel.push(
                     Z, pairs.rows, pairs.firsts, pairs.seconds,
                     self._reach, self._furthest, self.mu, G, weights,
                 )  # fmt: skip
-                pushed, active = pushed + more, active + positive
                 for rows in _blocks(len(G)):
                     gradient[g] += 2.0 * (G[rows].T @ self.X[pairs.rows[rows]])
-            return pushed, active
 
-        shares = self.workers.map(push, self._by_cost, self._weights, self._rooms)
+        self.workers.map(push, self._by_cost, self._weights, self._rooms)
         weights = np.sum(self._weights, axis=0)
         self._slopes = weights.sum(axis=1)
         self._each(lambda g, room: self._pull_gradient(g, L[g], weights, gradient[g]))
-        pushed = sum(share[0] for share in shares)
-        active = sum(share[1] for share in shares)
-        loss = (1 - self.mu) * pulled + self.mu * pushed
-        return HingeEvaluation(loss, gradient, pushed, float(active), active)
+        total, positive = float(pushed.sum()), int(active.sum())
+        loss = (1 - self.mu) * pulled + self.mu * total
+        return HingeEvaluation(loss, gradient, total, float(positive), positive)
 
     def missing(self) -> float:
         """The part of the positive hinges at the last L that is not among the candidates.
@@ -205,12 +205,16 @@ class MultiObjective:
         return 1 - float(self._slopes[sample].sum()) / seen if seen else 0.0
 
     def _each(self, work: Callable[[int, Room], int | float | None]) -> list[int | float]:
-        """The results of work on every group that has members."""
+        """The results of work on every group that has members, 0 for one that has none."""
+        results: list[int | float] = [0] * len(self._members)
 
-        def do(share: Indices, room: Room) -> list[int | float]:
-            return [work(g, room) or 0 for g in share if len(self._members[g])]
+        def do(share: Indices, room: Room) -> None:
+            for g in share:
+                if len(self._members[g]):
+                    results[g] = work(g, room) or 0
 
-        return [r for part in self.workers.map(do, self._by_size, self._rooms) for r in part]
+        self.workers.map(do, self._by_size, self._rooms)
+        return results
 
     def _mapped(self, rows: Indices, L: NDArray[np.float64], room: Room) -> Array:
         """X[rows] Lᵀ, in memory that the next call uses again."""

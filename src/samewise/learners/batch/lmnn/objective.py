@@ -17,7 +17,7 @@ from samewise.learners.batch.lmnn.impostors import Candidates, search
 from samewise.learners.batch.lmnn.start import OTHERS, StartSample, start_rows
 from samewise.learners.batch.points_by_class import Classes
 from samewise.solvers.evaluation import LossAndGradient
-from samewise.solvers.workers import Workers
+from samewise.solvers.workers import Workers, spans
 
 SLACK = 0.15
 """Least part by which pairs are kept beyond the reach that matters, in squared distance."""
@@ -161,7 +161,7 @@ class LMNNObjective:
         self._reach = np.empty(targets.shape, dtype=X.dtype)
         self._Z = np.empty((len(X), 0), dtype=X.dtype)
         self._G: list[Array] = []
-        self._weights = [np.empty(targets.shape) for _ in range(workers.n)]
+        self._weights = [np.empty(targets.shape) for _ in range(spans(len(X)))]
         self.slack, self._looks = SLACK, 0
         self.candidates: Candidates
 
@@ -286,24 +286,28 @@ class LMNNObjective:
         costs = self._target_costs
         pulled = self._pull(Z)
         if not self._G or self._G[0].shape != V.shape:
-            self._G = [np.empty_like(V) for _ in range(self.workers.n)]
+            self._G = [np.empty_like(V) for _ in self._weights]
 
         reach = kernel.Reach(self._reach, self._furthest)
         pairs = kernel.PairList(self.candidates.indptr, self.candidates.columns)
+        cuts = self.candidates.cut(len(self._G), self.targets.shape[1])
+        # What a span adds to: the first one has a place for every point.
+        places = [(0, len(V)), *map(self._touched, cuts[1:])]
 
         def push(
-            G: Array, weights: NDArray[np.float64], rows: tuple[int, int]
+            G: Array,
+            weights: NDArray[np.float64],
+            rows: tuple[int, int],
+            place: tuple[int, int],
         ) -> tuple[float, float, int]:
-            G[:] = 0
+            G[slice(*place)] = 0
             weights[:] = 0
             return kernel.push(
                 Z, V, reach, pairs, self.hinge, self.mu, rows, G, weights, self.costs
             )
 
-        cuts = self.candidates.cut(self.workers.n)
-        pushed, slope, active = map(
-            sum, zip(*self.workers.map(push, self._G, self._weights, cuts), strict=True)
-        )
+        sums = self.workers.map(push, self._G, self._weights, cuts, places)
+        pushed, slope, active = map(sum, zip(*sums, strict=True))
         weights = self._weights[0]
         for more in self._weights[1:]:
             weights += more
@@ -312,19 +316,28 @@ class LMNNObjective:
                 V, self.targets, weights, 1 - self.mu, self.mu, rows[0], rows[1], G, costs
             ),
             self._G,
-            self.workers.cut(len(Z)),
+            cuts,
         )
         loss = (1 - self.mu) * pulled + self.mu * pushed
-        return HingeEvaluation(loss, self._times_X(self._G), pushed, slope, active)
+        return HingeEvaluation(loss, self._times_X(places), pushed, slope, active)
 
-    def _times_X(self, Gs: list[Array]) -> NDArray[np.float64]:
-        """(Σ G)ᵀ X."""
+    def _touched(self, rows: tuple[int, int]) -> tuple[int, int]:
+        """The range of the points in the pairs of some rows, and of their classes."""
+        if rows[0] == rows[1]:
+            return rows
+        low, high = self.candidates.touched(rows)
+        starts, ends = self.classes.starts, self.classes.ends
+        return min(low, int(starts[rows[0]])), max(high, int(ends[rows[1] - 1]))
+
+    def _times_X(self, places: list[tuple[int, int]]) -> NDArray[np.float64]:
+        """(Σ G)ᵀ X, each G in its place."""
 
         def part(rows: tuple[int, int]) -> NDArray[np.float64]:
-            G = Gs[0][slice(*rows)]
-            for more in Gs[1:]:
-                G += more[slice(*rows)]
-            return (G.T @ self.X[slice(*rows)]).astype(np.float64)
+            G = self._G[0]
+            for more, (low, high) in zip(self._G[1:], places[1:], strict=True):
+                both = slice(max(low, rows[0]), max(min(high, rows[1]), rows[0]))
+                G[both] += more[both]
+            return (G[slice(*rows)].T @ self.X[slice(*rows)]).astype(np.float64)
 
         return np.sum(self.workers.map(part, self.workers.cut(len(self.X))), axis=0)
 
@@ -339,9 +352,12 @@ def target_scatter(
     weights = np.zeros(targets.shape)
 
     def part(rows: tuple[int, int]) -> NDArray[np.float64]:
-        G = np.zeros_like(X)
-        kernel.pull(X, targets, weights, 1.0, 0.0, rows[0], rows[1], G, costs)
-        return (G.T @ X).astype(np.float64)
+        G, (low, high) = np.zeros_like(X), rows
+        kernel.pull(X, targets, weights, 1.0, 0.0, low, high, G, costs)
+        known = targets[low:high]
+        known = known[known >= 0]
+        place = slice(known.min(initial=low), max(high, known.max(initial=low) + 1))
+        return (G[place].T @ X[place]).astype(np.float64)
 
     scatter = np.sum(workers.map(part, workers.cut(len(X))), axis=0)
     return (scatter + scatter.T) / 2
