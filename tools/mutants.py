@@ -215,12 +215,15 @@ class Copy:
             **os.environ,
             # A changed file may be as long and as old as it was, by the second.
             "PYTHONDONTWRITEBYTECODE": "1",
+            # Two seconds of imports, as long as most changes take otherwise.
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "PYTHONPATH": os.pathsep.join([str(self.package.parent), str(ROOT)]),
             "OMP_NUM_THREADS": "1",
             **environment,
         }
-        command = [sys.executable, "-m", "pytest", "-p", "tools.mutant_tests", "--basetemp"]
-        command += [str(self.root / "tmp"), "-p", "no:cacheprovider", *arguments]
+        plugins = ("tools.mutant_tests", "_hypothesis_pytestplugin", "no:cacheprovider")
+        command = [sys.executable, "-m", "pytest", *(f"-p{name}" for name in plugins)]
+        command += ["--basetemp", str(self.root / "tmp"), *arguments]
         with open(self.root / "log", "w", encoding="utf-8") as log:
             process = subprocess.Popen(
                 command,
@@ -336,8 +339,14 @@ def reached(root: Path, package: str, to: Path, jobs: int, places: tuple[str, ..
     for _, part in groupby(paths, lambda name: name.split("/")[:2]):
         # Noted part by part: a run that is broken off goes on from there.
         names, new = [*part], to / "new.json"
-        cover = [f"--cov={package}", "--cov-context=test", "--cov-report=", "--cov-append"]
-        parallel = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
+        cover = [
+            "-ppytest_cov",
+            f"--cov={package}",
+            "--cov-context=test",
+            "--cov-report=",
+            "--cov-append",
+        ]
+        parallel = ["-pxdist", "-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
         code = copy.run(
             *(*cover, *parallel, *names), MUTANTS_NOTE=str(new), COVERAGE_FILE=str(data)
         )
