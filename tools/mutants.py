@@ -41,7 +41,6 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import accumulate, groupby
 from pathlib import Path
 from queue import Queue
@@ -158,19 +157,16 @@ class Reached:
         self._seconds = seconds
         self._lines: dict[str, dict[int, set[str]]] = {}
 
-    @cached_property
-    def _files(self) -> dict[str, str]:
-        return {Path(name).as_posix(): name for name in self._data.measured_files()}
-
     def _contexts(self, file: str) -> dict[int, set[str]]:
         """The tests that reach each line; the empty name is the import."""
         if file not in self._lines:
-            names = [name for path, name in self._files.items() if path.endswith(f"/{file}")]
-            known = self._data.contexts_by_lineno(names[0]) if names else {}
-            self._lines[file] = {
-                line: {context.split("|")[0] for context in contexts}
-                for line, contexts in known.items()
-            }
+            found: dict[int, set[str]] = defaultdict(set)
+            # More than one if the checkout was moved.
+            for name in self._data.measured_files():
+                if Path(name).as_posix().endswith(f"/{file}"):
+                    for line, contexts in self._data.contexts_by_lineno(name).items():
+                        found[line] |= {context.split("|")[0] for context in contexts}
+            self._lines[file] = found
         return self._lines[file]
 
     def tests(self, file: str, mutation: Mutation, passed: Set[str] = frozenset()) -> list[str]:
