@@ -6,9 +6,12 @@ with file, line and change. `tools/mutants_explained.toml` lists changes that no
 and why: they are not tried, and printed apart.
 
 Nothing is changed in the checkout. Everything happens in copies of it (`build/mutants`), one for
-each process. At first all tests run there once, to see which of them reach which lines, and how
-long they take; after that, only those of files of tests that have changed, until a file of the
-package changes. Tests that fail then are left out.
+each process. At first the tests of the folders that are asked for run there once, to see which of
+them reach which lines, and how long they take; what they do not notice is tried by all other tests,
+which run once for this too. With `--near` that is left out: it takes a small part of the time, and
+what is printed as noticed is fewer, never more. What was seen is kept, part by part, until a file
+changes that is no test; of tests that change, only those run again. Tests that fail then are left
+out.
 
 A change counts as noticed if a test fails, if the tests take far longer than they should, or if
 nothing runs at all. Before, those for the first change of each folder run without it; what fails in
@@ -34,12 +37,11 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby
 from pathlib import Path
 from queue import Queue
 
@@ -59,11 +61,21 @@ LEFT_OUT = (
 """Folders of tests that say little about these folders, or run for long."""
 TEXTS = ("tests/contracts/test_parameter_texts.py", "tests/contracts/test_public.py")
 """Tests of what is known at import, without reaching a line."""
-BUDGET = 60.0
-"""Seconds of tests for one change."""
+NEAR = {
+    "engine": ("tests/kernels/", "tests/theory/"),
+    "decide": ("tests/search/",),
+    "files": (
+        *("tests/forms/test_files.py", "tests/hostile/test_files_fuzz.py"),
+        *("tests/learners/test_saved.py", "tests/learners/test_saved_batch.py"),
+    ),
+    "adapt": ("tests/hostile/test_adapters.py",),
+}
+"""Where tests of a folder are besides the folder of its name."""
+BUDGET = 40.0
+"""Seconds of tests for one change: of its own folders, and of the others."""
 PATIENCE = 5.0
 """Times that tests may take longer than before, besides `START` seconds."""
-START = 300.0
+START = 150.0
 """Imports, and compiling anew what a change has made another."""
 HANGING = 8.0
 """Times that the clock may show more than the processor."""
@@ -145,22 +157,19 @@ class Reached:
         self._seconds = seconds
         self._lines: dict[str, dict[int, set[str]]] = {}
 
-    @cached_property
-    def _files(self) -> dict[str, str]:
-        return {Path(name).as_posix(): name for name in self._data.measured_files()}
-
     def _contexts(self, file: str) -> dict[int, set[str]]:
         """The tests that reach each line; the empty name is the import."""
         if file not in self._lines:
-            names = [name for path, name in self._files.items() if path.endswith(f"/{file}")]
-            known = self._data.contexts_by_lineno(names[0]) if names else {}
-            self._lines[file] = {
-                line: {context.split("|")[0] for context in contexts}
-                for line, contexts in known.items()
-            }
+            found: dict[int, set[str]] = defaultdict(set)
+            # More than one if the checkout was moved.
+            for name in self._data.measured_files():
+                if Path(name).as_posix().endswith(f"/{file}"):
+                    for line, contexts in self._data.contexts_by_lineno(name).items():
+                        found[line] |= {context.split("|")[0] for context in contexts}
+            self._lines[file] = found
         return self._lines[file]
 
-    def tests(self, file: str, mutation: Mutation) -> list[str]:
+    def tests(self, file: str, mutation: Mutation, passed: Set[str] = frozenset()) -> list[str]:
         """Those to run, in their order: short ones, and one of each function, first."""
         lines = self._contexts(file)
         reaching = range(mutation.first, mutation.last + 1)
@@ -168,7 +177,7 @@ class Reached:
         if mutation.outside or names == {""}:
             names = set().union(*lines.values())
             names |= {name for name in self._seconds if name.split("::")[0] in TEXTS}
-        ordered = sorted((s, name) for name, s in self._seconds.items() if name in names)
+        ordered = sorted((s, name) for name, s in self._seconds.items() if name in names - passed)
         rank: Counter[str] = Counter()
         keyed = []
         for seconds, name in ordered:
@@ -202,12 +211,15 @@ class Copy:
             **os.environ,
             # A changed file may be as long and as old as it was, by the second.
             "PYTHONDONTWRITEBYTECODE": "1",
+            # Two seconds of imports, as long as most changes take otherwise.
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "PYTHONPATH": os.pathsep.join([str(self.package.parent), str(ROOT)]),
             "OMP_NUM_THREADS": "1",
             **environment,
         }
-        command = [sys.executable, "-m", "pytest", "-p", "tools.mutant_tests", "--basetemp"]
-        command += [str(self.root / "tmp"), "-p", "no:cacheprovider", *arguments]
+        plugins = ("tools.mutant_tests", "_hypothesis_pytestplugin", "no:cacheprovider")
+        command = [sys.executable, "-m", "pytest", *(f"-p{name}" for name in plugins)]
+        command += ["--basetemp", str(self.root / "tmp"), *arguments]
         with open(self.root / "log", "w", encoding="utf-8") as log:
             process = subprocess.Popen(
                 command,
@@ -278,50 +290,139 @@ def _copied(root: Path, to: Path) -> None:
     shutil.copytree(root, to, ignore=ignored, symlinks=True, dirs_exist_ok=True)
 
 
-def _digests(root: Path) -> dict[str, str]:
-    """What each file of tests is, in short, and all other files together."""
+def _digests(root: Path, package: str) -> tuple[dict[str, str], str]:
+    """What each file with tests is, in short, and all other files together."""
     digests, others = {}, hashlib.sha256()
     for path in sorted(path for name in ("src", "tests") for path in (root / name).rglob("*.py")):
-        name = path.relative_to(root).as_posix()
-        if path.name.startswith("test_"):
-            digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        else:
-            others.update(name.encode() + b"\n" + path.read_bytes())
-    return {**digests, "others": others.hexdigest()}
+        name, content = path.relative_to(root).as_posix(), path.read_bytes()
+        tests = path.name.startswith("test_")
+        if tests or (name.startswith(f"{package}/") and b">>> " in content):
+            digests[name] = hashlib.sha256(content).hexdigest()
+        if not tests:
+            others.update(name.encode() + b"\n" + content)
+    return digests, others.hexdigest()
 
 
-def reached(root: Path, package: str, to: Path, jobs: int) -> Reached:
-    """Run the tests in a copy; those of files that have not changed since only once."""
+def _near(folders: Iterable[str], package: str) -> tuple[str, ...]:
+    """Where the tests of these folders are."""
+    return tuple(
+        place
+        for folder in folders
+        for place in (f"tests/{folder}/", f"{package}/{folder}/", *NEAR.get(folder, ()))
+    )
+
+
+def reached(root: Path, package: str, to: Path, jobs: int, places: tuple[str, ...]) -> Reached:
+    """Run the tests of some places in a copy; those of files that have not changed only once."""
     copy = Copy(to / "0", package)
     _copied(root, copy.root)
-    noted, data = to / "noted.json", to / "coverage"
-    now, before, seconds = _digests(root), {}, {}
+    noted, data, before, seconds = to / "noted.json", to / "coverage", {}, {}
+    now, others = _digests(root, package)
     if noted.exists():
         before, seconds = json.loads(noted.read_text(encoding="utf-8"))
-    if now["others"] != before.get("others"):
+    if others != before.get("others"):
         data.unlink(missing_ok=True)
-        before, paths = {}, ["tests", package]
-    else:
-        paths = [name for name in now if now[name] != before.get(name)]
+        before, seconds = {"others": others}, {}
     seconds = {name: s for name, s in seconds.items() if _same(name.split("::")[0], before, now)}
-    if paths:
-        new, ignored = to / "new.json", [f"--ignore=tests/{folder}" for folder in LEFT_OUT]
-        cover = [f"--cov={package}", "--cov-context=test", "--cov-report=", "--cov-append"]
-        parallel = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
+    left_out = tuple(f"tests/{folder}/" for folder in LEFT_OUT)
+    paths = [
+        name
+        for name in now
+        if name.startswith(places)
+        and not name.startswith(left_out)
+        and not _same(name, before, now)
+    ]
+    for _, part in groupby(paths, lambda name: name.split("/")[:2]):
+        # Noted part by part: a run that is broken off goes on from there.
+        names, new = [*part], to / "new.json"
+        cover = [
+            "-ppytest_cov",
+            f"--cov={package}",
+            "--cov-context=test",
+            "--cov-report=",
+            "--cov-append",
+        ]
+        parallel = ["-pxdist", "-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
         code = copy.run(
-            *(*ignored, *cover, *parallel, *paths), MUTANTS_NOTE=str(new), COVERAGE_FILE=str(data)
+            *(*cover, *parallel, *names), MUTANTS_NOTE=str(new), COVERAGE_FILE=str(data)
         )
         if code not in (0, 1, 5):
             raise RuntimeError(f"The tests did not run; {copy.root / 'log'} has their output.")
         seconds |= json.loads(new.read_text(encoding="utf-8"))
-        noted.write_text(json.dumps([now, seconds]), encoding="utf-8")
-    return Reached(data, seconds)
+        before |= {name: now[name] for name in names}
+        noted.write_text(json.dumps([before, seconds]), encoding="utf-8")
+    return Reached(data, {k: s for k, s in seconds.items() if k.startswith(places)})
 
 
 def _same(file: str, before: dict[str, str], now: dict[str, str]) -> bool:
-    """Whether what was noted about the tests of a file still holds; doctests are in others."""
-    key = file if file in now or file in before else "others"
-    return now.get(key) is not None and now.get(key) == before.get(key)
+    """Whether what was noted about the tests of a file still holds."""
+    return file in now and now[file] == before.get(file)
+
+
+class Copies:
+    """Copies of the checkout, one for each process."""
+
+    def __init__(self, to: Path, package: str, jobs: int) -> None:
+        self._free: Queue[Copy] = Queue()
+        for k in range(jobs):
+            if k:
+                _copied(to / "0", to / str(k))
+            self._free.put(Copy(to / str(k), package))
+
+    @contextmanager
+    def one(self) -> Iterator[Copy]:
+        """One that nobody else uses."""
+        copy = self._free.get()
+        try:
+            yield copy
+        finally:
+            self._free.put(copy)
+
+
+@dataclass
+class _Open:
+    """A mutation that was not noticed yet, and the tests that have passed with it."""
+
+    trial: Trial
+    passed: set[str] = field(default_factory=set)
+
+
+def _stage(left: list[_Open], known: Reached, copies: Copies, jobs: int) -> Iterator[bool]:
+    """Whether some tests notice the mutations that are left, one after the other."""
+
+    def tests_of(one: _Open) -> list[str]:
+        return known.tests(one.trial.file, one.trial.mutation, one.passed)
+
+    def tried(one: _Open) -> bool:
+        tests = tests_of(one)
+        if not tests:
+            return False
+        with copies.one() as copy, copy.changed(one.trial):
+            noticed = copy.fails(tests, known.expected(tests))
+        one.passed.update(tests)
+        return noticed
+
+    def failing(one: _Open) -> set[str]:
+        tests = tests_of(one)
+        if not tests:
+            return set()
+        with copies.one() as copy:
+            failed = copy.failing(tests)
+        if len(failed) > 0.05 * len(tests):
+            raise RuntimeError(f"Tests fail without any change: {', '.join(sorted(failed)[:5])}.")
+        return failed
+
+    firsts = {one.trial.folder: one for one in reversed(left)}.values()
+    with ThreadPoolExecutor(jobs) as pool:
+        unsteady = set().union(*pool.map(failing, firsts))
+        known.without(unsteady)
+        for test in sorted(unsteady):
+            print(f"left out {test}", file=sys.stderr, flush=True)
+        for one, noticed in zip(left, pool.map(tried, left), strict=True):
+            print(
+                f"{'noticed ' if noticed else 'not yet '} {one.trial}", file=sys.stderr, flush=True
+            )
+            yield noticed
 
 
 def try_all(
@@ -330,6 +431,7 @@ def try_all(
     trials: Sequence[Trial],
     explained: Sequence[Explained],
     jobs: int = 1,
+    near: bool = False,
 ) -> Found:
     """Try mutations, and see which of them tests notice.
 
@@ -339,61 +441,28 @@ def try_all(
         The checkout.
     package : str
         The folder of the package in it.
+    near : bool
+        By the tests of their own folders only.
     """
     to = root / "build" / "mutants"
-    known = reached(root, package, to, jobs)
     found = Found([], [], [])
-    left: list[Trial] = []
+    left = []
     for trial in trials:
         why = next((entry for entry in explained if entry.covers(trial)), None)
         if why is None:
-            left.append(trial)
+            left.append(_Open(trial))
         else:
             found.explained.append((trial, why))
-    free: Queue[Copy] = Queue()
-    for k in range(jobs):
-        if k:
-            _copied(to / "0", to / str(k))
-        free.put(Copy(to / str(k), package))
-
-    @contextmanager
-    def a_copy() -> Iterator[Copy]:
-        copy = free.get()
-        try:
-            yield copy
-        finally:
-            free.put(copy)
-
-    def tried(trial: Trial) -> tuple[bool, str]:
-        tests = known.tests(trial.file, trial.mutation)
-        if not tests:
-            return False, "no test reaches it"
-        with a_copy() as copy, copy.changed(trial):
-            noticed = copy.fails(tests, known.expected(tests))
-        return noticed, f"{len(tests)} tests pass"
-
-    def failing(trial: Trial) -> set[str]:
-        tests = known.tests(trial.file, trial.mutation)
-        if not tests:
-            return set()
-        with a_copy() as copy:
-            failed = copy.failing(tests)
-        if len(failed) > 0.05 * len(tests):
-            raise RuntimeError(f"Tests fail without any change: {', '.join(sorted(failed)[:5])}.")
-        return failed
-
-    firsts = {trial.folder: trial for trial in reversed(left)}.values()
-    with ThreadPoolExecutor(jobs) as pool:
-        unsteady = set().union(*pool.map(failing, firsts))
-        known.without(unsteady)
-        for test in sorted(unsteady):
-            print(f"left out {test}", file=sys.stderr, flush=True)
-        for trial, (noticed, why_not) in zip(left, pool.map(tried, left), strict=True):
-            if noticed:
-                found.noticed.append(trial)
-            else:
-                found.survived.append((trial, why_not))
-            print(f"{'noticed ' if noticed else 'survived'} {trial}", file=sys.stderr, flush=True)
+    folders = dict.fromkeys(one.trial.folder for one in left)
+    for places in (_near(folders, package), ("",))[: 1 if near else 2]:
+        if left:
+            known = reached(root, package, to, jobs, places)
+            noticed = [*_stage(left, known, Copies(to, package, jobs), jobs)]
+            found.noticed += [one.trial for one, seen in zip(left, noticed, strict=True) if seen]
+            left = [one for one, seen in zip(left, noticed, strict=True) if not seen]
+    for one in left:
+        n = len(one.passed)
+        found.survived.append((one.trial, f"{n} tests pass" if n else "no test reaches it"))
     return found
 
 
@@ -429,12 +498,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--per-folder", type=int, default=12, help="mutations of each folder")
     parser.add_argument("--seed", type=int, default=0, help="which are drawn")
     parser.add_argument("--folder", action="append", choices=FOLDERS, help="only this one")
+    parser.add_argument("--near", action="store_true", help="by their own folders' tests only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     given = parser.parse_args(arguments)
     trials = sample(
         ROOT / "src" / "samewise", given.folder or FOLDERS, given.per_folder, given.seed
     )
-    print(table(try_all(ROOT, "src/samewise", trials, read_explained(), given.jobs)))
+    explained = read_explained()
+    print(table(try_all(ROOT, "src/samewise", trials, explained, given.jobs, given.near)))
 
 
 if __name__ == "__main__":

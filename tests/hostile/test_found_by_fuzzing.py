@@ -269,6 +269,18 @@ def test_an_average_that_overflows_is_refused(tmp_path):
         samewise.load(tmp_path / "learner").metric_  # noqa: B018
 
 
+@pytest.mark.parametrize("factor", [1e308, 1e10])
+def test_a_kernel_form_that_overflows_is_refused(factor, tmp_path):
+    learner = samewise.KernelPOLA().fit(Pairs(X, [0, 1, 2], [1, 2, 3], [1, -1, 1]))
+    learner._span.basis[1, 0] = learner._span.basis[1, 1] = 1e308
+    learner._online.mover.store.lower[1, 1] = factor
+    learner.save(tmp_path / "learner")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InvalidInputError, match="has left the range of float64"):
+            samewise.load(tmp_path / "learner").metric_  # noqa: B018
+
+
 @pytest.mark.parametrize("learner", [samewise.POLA, samewise.PassiveAggressive])
 def test_a_matrix_that_no_learning_leaves_does_not_learn(learner, tmp_path):
     pairs = Pairs(X, [0, 1, 2], [1, 2, 3], [1, -1, 1])

@@ -30,6 +30,7 @@ from samewise import (
     Verifier,
 )
 from samewise.catalog import LEARNERS
+from samewise.compat import metric_learn
 from samewise.exceptions import InvalidInputError
 from samewise.kernels.sparse_structure import sound_rows
 from samewise.scores import retrieval_scores
@@ -324,3 +325,45 @@ def test_row_numbers_changed_after_they_were_checked(rows, value):
             with pytest.raises(InvalidInputError, match=f"{member} must hold row numbers"):
                 use(triplets)
         assert learner.n_seen_ == N
+
+
+# The same through other doors
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize(
+    "enter",
+    [
+        lambda X: samewise.choose_learner(X, Y),
+        lambda X: samewise.protocols.tune_learner("lda", X, Y),
+        lambda X: metric_learn.LFDA(preprocessor=X).fit(np.arange(N), Y),
+        lambda X: metric_learn.ITML(preprocessor=X).fit(np.c_[LEFT, RIGHT], SIGNS),
+        lambda X: metric_learn.Constraints(Y).generate_knntriplets(X, 1, 1),
+        lambda X: samewise.search.ClassIndex(None, X, Y),
+        lambda X: samewise.Judgements(X, LEFT[:2], [[1, 2], [3, 4]], [[1, -1], [1, 0]]),
+        lambda X: samewise.Quadruplets(X, LEFT, RIGHT, RIGHT, LEFT),
+    ],
+    ids=["choose", "tune", "points", "pairs", "triplets", "classes", "lists", "quadruplets"],
+)
+def test_newer_entrances(enter, make):
+    with pytest.raises(InvalidInputError, match=REFUSED):
+        enter(damaged(far_pointer, make))
+
+
+def test_one_sparse_matrix_is_not_a_sequence_of_maps():
+    # SciPy's iteration over its rows followed the indices.
+    for components in (damaged(far, sp.csc_array), 5):
+        with pytest.raises(InvalidInputError, match="must be a sequence of maps, one for each"):
+            samewise.MultiMetric(components)
+
+
+def test_points_of_a_preprocessor():
+    dense = metric_learn.LFDA(preprocessor=DENSE).fit(np.arange(N), Y)
+    learner = metric_learn.ITML(preprocessor=sp.csc_array(DENSE), random_state=0)
+    learned = learner.fit(np.c_[LEFT, RIGHT], SIGNS).components_
+    learner.set_params(preprocessor=DENSE).fit(np.c_[LEFT, RIGHT], SIGNS)
+    np.testing.assert_allclose(learned, learner.components_, rtol=1e-9)
+    with pytest.raises(InvalidInputError, match="X must hold row numbers from 0 to 39"):
+        dense.fit([0, N], Y[:2])
+    with pytest.raises(InvalidInputError, match=r"must be a dense vector. Got csr_array\.$"):
+        dense.get_metric()(sp.csr_array(DENSE[:1]), DENSE[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from textwrap import dedent
 
 import pytest
@@ -180,6 +181,22 @@ def test_a_new_test_is_run_without_running_all_again(toy):
         encoding="utf-8",
     )
     assert mutants.try_all(toy, "src/toy", [trial], []).noticed == [trial]
+
+
+def test_tests_of_the_own_folder_come_first(toy):
+    """What they notice needs no other test to be run, and the others may be left out."""
+    trials = drawn(toy, "def clipped(x, low=0):", "return -x")
+    (toy / "tests/area").mkdir()
+    (toy / "tests/area/test_unused.py").write_text(
+        "from toy.area.sums import unused\n\ndef test_unused():\n    assert unused(1) == -1\n",
+        encoding="utf-8",
+    )
+    found = mutants.try_all(toy, "src/toy", trials, [], near=True)
+    assert [trial for trial, _ in found.survived] == [trials[0]]
+    assert found.noticed == trials[1:]
+    noted, _ = json.loads((toy / "build/mutants/noted.json").read_text(encoding="utf-8"))
+    assert noted.keys() == {"others", "tests/area/test_unused.py"}
+    assert not mutants.try_all(toy, "src/toy", trials, []).survived
 
 
 def test_a_sample_is_the_same_for_the_same_seed(toy):

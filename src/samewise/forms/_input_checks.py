@@ -259,7 +259,7 @@ def _as_dense(X: Any, name: str) -> Array:
         if X.dtype.kind not in "biufO":
             raise TypeError(f"it holds {X.dtype}")
         return X.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(
             f"{name} must be a rectangular array of real numbers, but {str(error).rstrip('.')}."
         ) from error

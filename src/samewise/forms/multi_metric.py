@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from samewise._typing import Array, Indices, Matrix
@@ -274,6 +275,11 @@ def members_of(groups: Indices) -> list[tuple[int, Indices]]:
 
 def _maps(components: Any) -> Array:
     """Read-only maps as one array, filled up with rows of zeros."""
+    if sp.issparse(components) or not isinstance(components, Iterable):
+        raise InvalidInputError(
+            "The components of MultiMetric must be a sequence of maps, one for each group. Got "
+            f"{type(components).__name__}; give a list of 2-D arrays."
+        )
     parts = [check_matrix(L, "components", "MultiMetric") for L in components]
     for part in parts:
         check_squares(part, "The components of MultiMetric")

@@ -33,6 +33,7 @@ def sound_rows(X: Any, name: str = "X") -> Any:
     """
     if not sparse.issparse(X) or X.ndim != 2:
         refuse_masked(X, name)
+        _refuse_beyond_floats(X, name)
         if any(map(_is_of_time, _types(X))):
             raise InvalidInputError(
                 f"{name} has dates or spans of time, but rows are numbers. Give differences to a "
@@ -63,6 +64,21 @@ def refuse_masked(values: Any, name: str) -> None:
             f"{name} is a masked array with {np.ma.count_masked(values)} masked values. Fill them, "
             "or leave their rows out."
         )
+
+
+def _refuse_beyond_floats(X: Any, name: str) -> None:
+    """Refuse whole numbers of hundreds of digits, which only lists and arrays of objects hold."""
+    if not isinstance(X, list | tuple) and np.dtype(object) not in _types(X):
+        return
+    try:
+        np.asarray(X, dtype=np.float64)
+    except OverflowError as error:
+        raise InvalidInputError(
+            f"{name} holds a whole number beyond the largest of float64, 1.8e308; scale the values."
+        ) from error
+    except (TypeError, ValueError):
+        # What else it is that is no number is said by those who need numbers.
+        return
 
 
 def _is_of_time(kind: Any) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from samewise._cards import Card, call, share
@@ -16,6 +15,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.protocols.row_splits import learn_and_judge
 from samewise.protocols.trials import Trial, make_learner, try_learner
 from samewise.scores import s_test
+from samewise.supervision.supervision_checks import labeled_rows
 
 _DISTANCES, _COSINES = ("lda", "lmnn"), ("gcosla", "sila")
 
@@ -104,7 +104,7 @@ def choose_learner(
     >>> [trial.name for trial in choice.table][:3]
     ['euclidean', 'cosine', 'lda']
     """
-    parts = learn_and_judge(X, np.asarray(y), validation, max_rows, random_state)
+    parts = learn_and_judge(*labeled_rows(X, y), validation, max_rows, random_state)
     say = watch or (lambda name, done, total: None)
     table: list[Trial] = []
 
@@ -199,7 +199,7 @@ def tune_learner(
     candidates = list(ParameterGrid(grid))
     # The usual setting first, so that it is kept where nothing is better.
     candidates.sort(key=lambda candidate: any(default[k] != v for k, v in candidate.items()))
-    parts = learn_and_judge(X, np.asarray(y), validation, max_rows, random_state)
+    parts = learn_and_judge(*labeled_rows(X, y), validation, max_rows, random_state)
     table: list[Trial] = []
     for candidate in candidates:
         if watch is not None:

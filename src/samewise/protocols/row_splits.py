@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.supervision.holding_out import hold_out
+from samewise.supervision.supervision_checks import parameter_array
 
 Parts = tuple[Matrix, NDArray[Any], Matrix, NDArray[Any]]
 """X, y to learn from and X, y to judge by."""
@@ -18,7 +19,7 @@ Parts = tuple[Matrix, NDArray[Any], Matrix, NDArray[Any]]
 def held_rows(y: NDArray[Any], held: float | ArrayLike, random_state: Any) -> NDArray[np.bool_]:
     """Which rows are set aside, of a part (0 for none) or of booleans that say it."""
     if not isinstance(held, float | int):
-        chosen = np.asarray(held)
+        chosen = parameter_array(held, "The rows to set aside")
         if chosen.shape != y.shape or chosen.dtype != np.bool_:
             raise InvalidInputError(
                 f"The rows to set aside must be a part of them, or a boolean for each of the "

@@ -15,6 +15,7 @@ from samewise.search.distance_search import (
     queries_of,
 )
 from samewise.search.grouped_search import GroupedSearch
+from samewise.supervision.supervision_checks import parameter_array
 
 
 class ClassIndex:
@@ -42,7 +43,14 @@ class ClassIndex:
 
     def __init__(self, form: Form | None, X: Matrix, labels: Indices) -> None:
         X = items_of(form, X)
-        labels = np.asarray(labels)
+        labels, n = parameter_array(labels, "labels"), X.shape[0]
+        right = labels.shape == (n,) and labels.dtype.kind in "iu" and np.all(labels < n)
+        if not right or labels.min(initial=0) < 0 or not np.bincount(labels).all():
+            raise InvalidInputError(
+                f"labels must be class numbers 0, 1, …, one for each of the {n} rows, and every "
+                f"class must have a member. Got {labels.dtype} of shape {labels.shape}; make them "
+                "with np.unique(y, return_inverse=True)."
+            )
         self.form = form
         self.sizes = np.bincount(labels)
         self._n_features = X.shape[1]

@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.spatial import cKDTree
 
 from samewise._typing import Array, Indices, Matrix
+from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
 from samewise.forms._input_checks import check_magnitude
 from samewise.kernels.neighbors import at_least, first_k_per_row, kth_bound
@@ -57,6 +58,11 @@ def items_of(form: Form | None, X: Matrix) -> Matrix:
     """X as rows to search in, with the features of the form's items."""
     if form is None:
         return checked_rows(X, None, "X")
+    if not hasattr(form, "n_features_items"):
+        raise InvalidInputError(
+            "form must be a Form, such as the metric_ of a learner, or None for the Euclidean "
+            f"distance. Got {type(form).__name__}."
+        )
     return checked_rows(X, form.n_features_items, "X", more_columns=form.takes_more_columns)
 
 

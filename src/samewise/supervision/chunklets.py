@@ -13,11 +13,12 @@ from scipy.sparse.csgraph import connected_components
 from samewise._typing import Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.supervision.pairs import Pairs
+from samewise.supervision.supervision_checks import parameter_array
 
 
 def checked_chunklets(chunklets: ArrayLike, n: int) -> Indices:
     """The chunklet of each of n points as given: a number from 0, or −1 for none."""
-    numbers = np.asarray(chunklets)
+    numbers = parameter_array(chunklets, "chunklets")
     if numbers.shape != (n,) or numbers.dtype.kind not in "iu":
         raise InvalidInputError(
             f"chunklets must hold one integer for each of the {n} points, −1 for none. Got "

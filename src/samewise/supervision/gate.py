@@ -14,7 +14,7 @@ from samewise.exceptions import InvalidInputError
 from samewise.supervision.pairs import Pairs
 from samewise.supervision.quadruplets import Quadruplets
 from samewise.supervision.row_numbers import RowNumbers
-from samewise.supervision.supervision_checks import checked_indices
+from samewise.supervision.supervision_checks import checked_indices, parameter_array
 from samewise.supervision.triplets import Triplets
 
 
@@ -22,7 +22,7 @@ def is_labeled(X: Any) -> bool:
     """Whether X is a plain matrix of examples, whose y are class labels."""
     if isinstance(X, RowNumbers):
         return False
-    return sp.issparse(X) or np.asarray(X).ndim != 3
+    return sp.issparse(X) or np.ndim(X if hasattr(X, "shape") else parameter_array(X, "X")) != 3
 
 
 def as_pairs(

@@ -14,6 +14,7 @@ from samewise.supervision.supervision_checks import (
     checked_indices,
     checked_matrix,
     checked_weights,
+    parameter_array,
     read_only,
 )
 from samewise.supervision.triplets import Triplets
@@ -76,7 +77,7 @@ class Judgements(RowNumbers):
         self.items = self.X if items is None else checked_matrix(items, "items")
         self.query = checked_indices(query, self.X.shape[0], "query")
         n = len(self.query)
-        rows, answers = np.asarray(shown), np.asarray(y)
+        rows, answers = parameter_array(shown, "shown"), parameter_array(y, "y")
         if rows.ndim != 2 or len(rows) != n or rows.shape[1] == 0 or answers.shape != rows.shape:
             raise InvalidInputError(
                 f"shown and y must have a row for each of the {n} lists, with as many answers as "

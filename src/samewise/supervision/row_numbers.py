@@ -13,6 +13,7 @@ from samewise._typing import Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.supervision.supervision_checks import (
     checked_matrix,
+    parameter_array,
     read_only,
 )
 
@@ -68,7 +69,7 @@ def stacked(arrays: Any, members: int, name: str) -> Matrix:
             f"An array of {name} must be dense with shape (n, {members}, d). Got a sparse matrix; "
             "hold the rows in one matrix and name them by row numbers instead."
         )
-    arrays = np.asarray(arrays)
+    arrays = parameter_array(arrays, name)
     if arrays.ndim != 3 or arrays.shape[1] != members:
         raise InvalidInputError(
             f"An array of {name} must have shape (n_{name}, {members}, n_features). Got shape "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,11 @@ from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.forms import Mahalanobis
 from samewise.kernels.neighbors import top_k
 from samewise.kernels.sparse_structure import sound_rows
-from samewise.supervision.supervision_checks import check_one_kind, checked_weights
+from samewise.supervision.supervision_checks import (
+    check_one_kind,
+    checked_weights,
+    parameter_array,
+)
 
 PER_EXAMPLE, AT_MOST = 20, 100_000
 """Pairs or triplets sampled by default: for each example, and in all. Enough to learn from, without
@@ -39,7 +43,7 @@ def coded(
 
     The numbers are 0, 1, …, and −1 for examples of weight 0, which are never sampled.
     """
-    y = np.asarray(column_or_1d(np.asarray(y), warn=True))
+    y = np.asarray(column_or_1d(parameter_array(y, "y"), warn=True))
     check_one_kind(y)
     kind = type_of_target(y, input_name="y")
     if kind not in ("binary", "multiclass"):
@@ -190,11 +194,11 @@ def draw_pairs(
     """Row numbers of distinct pairs, in random order ("nearest": in the order of the examples)."""
     rng = check_random_state(random_state)
     _check_count(n_pairs, "n_pairs")
-    if strategy == "nearest":
+    if isinstance(strategy, str) and strategy == "nearest":
         left, right = nearest_pairs(X, codes, n_neighbors, form)
         chosen = some_of(left, order, n_pairs, rng)
         return left[chosen], right[chosen]
-    if strategy not in ("balanced", "random"):
+    if not isinstance(strategy, str) or strategy not in ("balanced", "random"):
         raise InvalidInputError(
             "The strategy must be 'balanced', 'random' or 'nearest'. Got " + repr(strategy) + "."
         )
@@ -262,7 +266,7 @@ def nearest_pairs(
 
     A class with `n_neighbors` or fewer members gives the pairs it has.
     """
-    _check_count(n_neighbors, "n_neighbors")
+    _check_count(n_neighbors, "n_neighbors", needed=True)
     near: Nearness = Mahalanobis.identity(X.shape[1]) if form is None else form
     found = []
     for rows, closeness in near.blocks(X, X):
@@ -287,6 +291,7 @@ def some_of(
     chosen = np.arange(len(first))
     if order is not None:
         chosen = np.argsort(np.argsort(order)[first], kind="stable")
+    _check_count(count, "The number of pairs or triplets")
     if count is not None and count < len(first):
         chosen = chosen[np.sort(rng.choice(len(first), count, replace=False))]
     return chosen
@@ -299,7 +304,7 @@ def nearest_triplets(
 
     Without `n_misses` the k-th hit goes with the k-th miss. An example gives what it has.
     """
-    _check_count(n_hits, "n_neighbors")
+    _check_count(n_hits, "n_neighbors", needed=True)
     _check_count(n_misses, "n_impostors")
     left, right = nearest_pairs(X, codes, max(n_hits, n_misses or 0), form)
     hit = codes[left] == codes[right]
@@ -363,6 +368,8 @@ def draw_triplets(
 
 def checked_grades(grades: Any, n_rows: int, n_columns: int) -> sp.coo_array:
     """Relevance grades as a sparse matrix of the expected shape."""
+    if not sp.issparse(grades):
+        grades = np.atleast_2d(parameter_array(grades, "grades", np.float64))
     judged = sp.coo_array(sound_rows(grades, "grades"))
     if judged.shape != (n_rows, n_columns):
         raise InvalidInputError(
@@ -427,7 +434,7 @@ def _default_count(n: int) -> int:
     return min(PER_EXAMPLE * n, AT_MOST)
 
 
-def _check_count(count: int | None, name: str) -> None:
+def _check_count(count: int | None, name: str, needed: bool = False) -> None:
     whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-    if count is not None and (not whole or count < 1):
+    if (needed or count is not None) and (not whole or cast(int, count) < 1):
         raise InvalidInputError(f"{name} must be an integer of at least 1. Got {count!r}.")

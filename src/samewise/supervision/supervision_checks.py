@@ -35,7 +35,7 @@ def checked_rows(
                 ensure_min_samples=least,
             )
         except ValueError as error:
-            raise InvalidInputError(str(error)) from error
+            raise InvalidInputError(f"{str(error).rstrip('.')}.") from error
     width = X.shape[1]
     if n_features is not None and (width < n_features or (width > n_features and not more_columns)):
         raise InvalidInputError(
@@ -75,7 +75,7 @@ def labeled_rows(
         The labels.
     """
     X = checked_rows(X, None, names[0])
-    labels = np.asarray(y)
+    labels = parameter_array(y, names[1])
     if labels.shape != (X.shape[0],):
         raise InvalidInputError(
             f"{names[1]} must have one label for each of the {X.shape[0]} rows of {names[0]}. "
@@ -118,7 +118,7 @@ def numeric_targets(y: NDArray[Any], owner: str) -> NDArray[np.float64]:
     """
     try:
         numbers = y.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(
             f"{owner} predicts numbers. Got targets of the type {y.dtype}; give numbers, or learn "
             "classes with others, such as NCA and KNNClassifier."
@@ -162,7 +162,7 @@ def names_of_columns(X: Any) -> tuple[str, ...] | None:
 
 def checked_indices(indices: ArrayLike, n_rows: int, name: str) -> Indices:
     """Row numbers in [0, n_rows), read-only; an integer array is taken without a copy."""
-    indices = np.asarray(indices)
+    indices = parameter_array(indices, name)
     if indices.ndim != 1 or (indices.dtype.kind not in "iu" and indices.size):
         raise InvalidInputError(
             f"{name} must be a one-dimensional array of integer row numbers. Got an array of shape "
@@ -181,7 +181,7 @@ def checked_indices(indices: ArrayLike, n_rows: int, name: str) -> Indices:
 
 def checked_signs(y: ArrayLike, n: int) -> Signs:
     """Labels of pairs: +1 for similar, −1 for dissimilar, nothing else."""
-    y = np.asarray(y)
+    y = parameter_array(y, "y")
     if y.ndim != 1 or len(y) != n:
         raise InvalidInputError(
             f"y must have one label for each of the {n} pairs. Got an array of shape {y.shape}."
@@ -201,7 +201,12 @@ def checked_weights(
     """Non-negative finite weights, one each, or None."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = parameter_array(sample_weight, "sample_weight")
+    if weights.dtype.kind not in "biuf":
+        raise InvalidInputError(
+            f"sample_weight must be real numbers. Got an array of type {weights.dtype}."
+        )
+    weights = weights.astype(np.float64, copy=False)
     if weights.shape != (n,):
         raise InvalidInputError(
             f"sample_weight must have one weight for each of the {n} {what}. Got an array of shape "
@@ -221,14 +226,15 @@ def checked_weights(
 
 
 def parameter_array(values: Any, name: str, dtype: Any = None) -> NDArray[Any]:
-    """A parameter as an array: what scikit-learn calls array-like may be ragged, or no numbers."""
+    """What a user gives as an array: it may be ragged, masked or sparse, or no numbers."""
     refuse_masked(values, name)
+    if sp.issparse(values):
+        raise InvalidInputError(f"{name!r} must be a dense array. Got {type(values).__name__}.")
     try:
         return np.asarray(values, dtype=dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(
-            f"The {name!r} parameter must be a rectangular array of numbers, but "
-            f"{str(error).rstrip('.')}."
+            f"{name!r} must be a rectangular array of numbers, but {str(error).rstrip('.')}."
         ) from error
 
 

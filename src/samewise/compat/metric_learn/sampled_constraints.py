@@ -13,6 +13,7 @@ from samewise._typing import Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.supervision import Pairs, Triplets
 from samewise.supervision.chunklets import draw_chunklets
+from samewise.supervision.supervision_checks import checked_matrix
 
 
 class Constraints:
@@ -105,7 +106,7 @@ class Constraints:
         """
         known = self._known()
         found = Triplets.from_neighbors(
-            np.asarray(X)[known],
+            checked_matrix(X)[known],
             self.partial_labels[known],
             n_triplets=len(known) * k_genuine * k_impostor,
             n_neighbors=k_genuine,

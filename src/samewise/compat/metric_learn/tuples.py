@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError
-from samewise.supervision.supervision_checks import checked_matrix
+from samewise.kernels.sparse_structure import sound_rows
+from samewise.supervision.supervision_checks import checked_indices, checked_matrix
 
 KINDS = {2: "pairs", 3: "triplets", 4: "quadruplets"}
 
@@ -23,7 +25,11 @@ class Tuples(NamedTuple):
 
 def formed(given: Any, preprocessor: Any) -> Any:
     """The points of some indices."""
-    return preprocessor(given) if callable(preprocessor) else np.asarray(preprocessor)[given]
+    if callable(preprocessor):
+        return preprocessor(given)
+    known = sound_rows(preprocessor, "The preprocessor")
+    known = known if sp.issparse(known) else np.asarray(known)
+    return known[checked_indices(given, known.shape[0], "X")]
 
 
 def read_tuples(given: Any, size: int, preprocessor: Any) -> Tuples:
@@ -72,6 +78,8 @@ def read_points(X: Any, preprocessor: Any) -> Any:
 
 def vector(u: Any) -> NDArray[np.float64]:
     """One point."""
+    if sp.issparse(u):
+        raise InvalidInputError(f"A point must be a dense vector. Got {type(u).__name__}.")
     found = np.atleast_1d(np.asarray(u, dtype=np.float64).squeeze())
     if found.ndim != 1:
         raise InvalidInputError(f"A point must be a vector. Got shape {np.shape(u)}.")

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from samewise._typing import Array, Matrix
 from samewise.engine.kernel_span import BLOCK, KernelSpan, restored_rows, rows_state
+from samewise.engine.online import out_of_range
 from samewise.engine.rank_one_mover import RankOneMover
 from samewise.engine.stores import Symmetric
 from samewise.exceptions import InvalidInputError
@@ -239,18 +240,22 @@ class KernelPOLA(PairDistance, PairLearner):
         if len(span) == 0:
             return KernelMahalanobis(np.zeros((1, 1)), self._first, self.kernel, self.kernel_params)
         # Later directions come behind, so that the coordinates of earlier ones keep their meaning.
-        F = psd.root_of(*psd.factor(M)) @ span.basis
-        coefficients = np.hstack([F, -F])
-        if sp.issparse(span.left):
-            members = sp.csr_array(sp.vstack([span.left, span.right]))
-        else:
-            # A point that stood in several pairs is evaluated once.
-            members, place = np.unique(
-                np.concatenate([span.left, span.right]), axis=0, return_inverse=True
-            )
-            summed = np.zeros((len(members), len(F)))
-            np.add.at(summed, place.ravel(), coefficients.T)
-            coefficients = summed.T
+        # Sums that were read from a file may be larger than learning leaves them.
+        with np.errstate(over="ignore", invalid="ignore"):
+            F = psd.root_of(*psd.factor(M)) @ span.basis
+            coefficients = np.hstack([F, -F])
+            if sp.issparse(span.left):
+                members = sp.csr_array(sp.vstack([span.left, span.right]))
+            else:
+                # A point that stood in several pairs is evaluated once.
+                members, place = np.unique(
+                    np.concatenate([span.left, span.right]), axis=0, return_inverse=True
+                )
+                summed = np.zeros((len(members), len(F)))
+                np.add.at(summed, place.ravel(), coefficients.T)
+                coefficients = summed.T
+        if not np.isfinite(coefficients).all():
+            raise out_of_range(coefficients.dtype)
         return KernelMahalanobis(coefficients, members, self.kernel, self.kernel_params)
 
     @property
