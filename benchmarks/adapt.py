@@ -99,7 +99,7 @@ def _best(call: Callable[[int], object], n: int = 25, repeats: int = 80) -> int:
 def _found(adapter: LiveAdapter, queries: np.ndarray) -> float:
     """The share of the exactly nearest lists that are among the chosen ones."""
     course = adapter._fitted
-    units, (cells, (vectors, numbers, _), sketches) = course._units, course.memory.compiled
+    units, (cells, (vectors, numbers, _), sketches) = course.compiled_units, course.memory.compiled
     n = course.memory._n_slots
     view = np.array([course.memory.window], dtype=np.int64)
     seen = (numbers[:n] >= view[0, 0]) & (sketches[2][:n, ENDED] == NEVER)

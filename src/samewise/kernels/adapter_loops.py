@@ -178,23 +178,30 @@ def add_product(f: Array, linear: Linear, which: int, scale: float, out: Array) 
 
 @compiled(fastmath=FAST)
 def settle(linear: Linear) -> None:
-    """Add the updates that wait to A and B."""
+    """Add the updates that wait to A and B, eight at a time: a row is read once for all of these."""
     A, B, scalars, waiting = linear
-    n, r = int(scalars[2]), A.shape[0]
-    x, y = np.zeros(n + 4, dtype=A.dtype), np.zeros(n + 4, dtype=A.dtype)
+    n, (r, d) = int(scalars[2]), A.shape
+    # Beyond the last of them weights are 0.
+    m = n + -n % 8
+    x, y = np.zeros(m, dtype=A.dtype), np.zeros(m, dtype=A.dtype)
+    v = np.zeros((m, d), dtype=A.dtype)
+    v[:n] = waiting[:n, 2 + r :]
     for j in range(r):
         first, second = A[j], B[j]
         for i in range(n):
             x[i], y[i] = waiting[i, 0] * waiting[i, 2 + j], waiting[i, 1] * waiting[i, 2 + j]
-        for i in range(0, n, 4):
-            # Beyond the last of them weights are 0.
-            v0, v1 = waiting[i, 2 + r :], waiting[min(i + 1, n - 1), 2 + r :]
-            v2, v3 = waiting[min(i + 2, n - 1), 2 + r :], waiting[min(i + 3, n - 1), 2 + r :]
+        for i in range(0, m, 8):
+            v0, v1, v2, v3 = v[i], v[i + 1], v[i + 2], v[i + 3]
+            v4, v5, v6, v7 = v[i + 4], v[i + 5], v[i + 6], v[i + 7]
             x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+            x4, x5, x6, x7 = x[i + 4], x[i + 5], x[i + 6], x[i + 7]
             y0, y1, y2, y3 = y[i], y[i + 1], y[i + 2], y[i + 3]
-            for k in range(first.shape[0]):
+            y4, y5, y6, y7 = y[i + 4], y[i + 5], y[i + 6], y[i + 7]
+            for k in range(d):
                 first[k] += x0 * v0[k] + x1 * v1[k] + x2 * v2[k] + x3 * v3[k]
+                first[k] += x4 * v4[k] + x5 * v5[k] + x6 * v6[k] + x7 * v7[k]
                 second[k] += y0 * v0[k] + y1 * v1[k] + y2 * v2[k] + y3 * v3[k]
+                second[k] += y4 * v4[k] + y5 * v5[k] + y6 * v6[k] + y7 * v7[k]
     scalars[2] = 0.0
 
 

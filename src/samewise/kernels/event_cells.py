@@ -169,38 +169,35 @@ def _keep_nearest(found: Numbers, scores: Array, n: int, most: int) -> int:
     """
     if n <= most:
         return n
-    values = scores[:n].copy()
-    low, high, at = 0, n - 1, most - 1
-    # Quickselect: values[at] becomes the lowest of the highest.
+    # As whole numbers, of which there are few: floats are ordered as their bits are, but for signs.
+    keys = (scores[:n] + scores.dtype.type(0)).view(np.int32)
+    for i in range(n):
+        keys[i] ^= (keys[i] >> 31) & 0x7FFFFFFF
+    low, high = np.int64(keys.min()), np.int64(keys.max())
+    # The lowest of the highest: the largest number that `most` of them reach.
     while low < high:
-        pivot = values[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if at <= j:
-            high = j
-        elif at >= i:
-            low = i
+        middle = (low + high + 1) >> 1
+        if _reach(keys, np.int32(middle)) >= most:
+            low = middle
         else:
-            break
-    least = values[at]
-    above = 0
+            high = middle - 1
+    least = np.int32(low)
+    equal, kept = most - _reach(keys, least + 1), 0
     for i in range(n):
-        above += scores[i] > least
-    equal, kept = most - above, 0
-    for i in range(n):
-        if scores[i] > least or (scores[i] == least and equal > 0):
-            equal -= scores[i] == least
-            found[kept] = found[i]
-            kept += 1
+        same = keys[i] == least
+        found[kept] = found[i]
+        kept += (keys[i] > least) | (same & (equal > 0))
+        equal -= same
     return kept
+
+
+@compiled
+def _reach(keys: NDArray[np.int32], least: int) -> int:
+    """How many are at least so large."""
+    count = np.int32(0)
+    for i in range(keys.shape[0]):
+        count += np.int32(keys[i] >= least)
+    return count
 
 
 @compiled(fastmath=FAST)
@@ -209,6 +206,17 @@ def _dot(u: Array, v: Array) -> Any:
     for k in range(v.shape[0]):
         total += u[k] * v[k]
     return total
+
+
+@compiled(fastmath=FAST)
+def _similarities_of(q: Array, vectors: Array, slots: Numbers, out: Array) -> None:
+    """out = q·q_i of the queries in some slots."""
+    for j in range(slots.shape[0]):
+        row = vectors[slots[j], 0]
+        total = q.dtype.type(0)
+        for k in range(q.shape[0]):
+            total += row[k] * q[k]
+        out[j] = total
 
 
 @compiled(fastmath=FAST)
@@ -252,29 +260,32 @@ def recall(
     coordinates of q, and `near` its cells. `kernel` is (α, β, c, rate, nearest):
     K_i = weight_i exp(β (q·q_i − c) − rate · age) of so many nearest candidates.
     """
-    cells, events, sketches = memory
-    vectors, numbers, weights = events
+    cells, (vectors, _, weights), sketches = memory
     alpha, beta, center, rate, nearest = kernel
+    numbers = sketches[2]
     found = np.empty((views.shape[0], CANDIDATES), dtype=np.int64)
     scores = np.empty((views.shape[0], CANDIDATES), dtype=q.dtype)
     held = _candidates(z, near, cells, sketches, views, found, scores)
-    K = np.empty(nearest)
+    K, similar = np.empty(nearest), np.empty(nearest, dtype=q.dtype)
     close, n_close = np.empty(nearest, dtype=np.int64), 0
     for w in range(views.shape[0]):
+        kept = found[w, : _keep_nearest(found[w], scores[w], held[w], nearest)]
+        _similarities_of(q, vectors, kept, similar)
         total, n = 0.0, 0
-        for j in range(_keep_nearest(found[w], scores[w], held[w], nearest)):
-            slot = found[w, j]
+        for j in range(kept.shape[0]):
+            slot = kept[j]
             # Far beyond what unit vectors reach, and far below what overflows.
-            s = min(beta * (float(_dot(q, vectors[slot, 0])) - center), 60.0)
-            K[n] = weights[slot] * math.exp(s - rate * (views[w, 2] - numbers[slot]))
+            s = min(beta * (float(similar[j]) - center), 60.0)
+            age = views[w, 2] - numbers[slot, _NUMBER]
+            K[n] = weights[slot] * math.exp(s - rate * age)
             if w == 0 and K[n] >= CLOSE:
                 close[n_close] = slot
                 n_close += 1
             if K[n] >= LEAST:
-                found[w, n] = slot
+                kept[n] = slot
                 total += K[n]
                 n += 1
-        _add_directions(out[w], vectors, found[w, :n], K[:n] * (alpha / (total + 1.0)))
+        _add_directions(out[w], vectors, kept[:n], K[:n] * (alpha / (total + 1.0)))
     return close[:n_close]
 
 
