@@ -20,7 +20,8 @@ def show(title: str, rows: list[dict[str, object]]) -> None:
     if not rows:
         print("left out: the data are not here")
         return
-    columns = list(max(rows, key=len))
+    columns = list(dict.fromkeys(name for row in rows for name in row if name != "wanted"))
+    columns += ["wanted"] * any("wanted" in row for row in rows)
     cells = [[str(row.get(c, "")) for c in columns] for row in rows]
     widths = [max(len(c), *(len(r[i]) for r in cells)) for i, c in enumerate(columns)]
     for line in [columns, ["-" * w for w in widths], *cells]:

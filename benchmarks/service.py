@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -57,15 +58,21 @@ def _measured(service: ServiceProcess, client: Client, X: np.ndarray) -> list[di
     event |= {"liked": ids[:3], "disliked": ids[3:]}
     search = lambda: client.search(X[random.randint(N_ITEMS)], k=10)  # noqa: E731
     rows: list[dict[str, object]] = []
+    rows.append({"what": "4 kB to the disk, with fsync", "a second": _synced(service.folder)})
     for n, wanted in ((1, 500), (50, 5000)):
-        before = service.cpu()
-        spent = _latencies(lambda n=n: client.feedback([event] * n))
+        client.feedback([event] * n)
+        _wait(client)
+        before, mine = service.cpu(), time.process_time()
+        spent = _latencies(lambda n=n: client.feedback([event] * n), 4 * SECONDS)
+        mine = time.process_time() - mine
         _wait(client)
         # Of the whole process, until all of it was learned: what bounds the rate, however busy the
-        # machine is with other work.
-        each = 1e6 * (service.cpu() - before) / (n * len(spent))
+        # machine is with other work, and with this client.
+        n_events = n * len(spent)
+        each = (service.cpu() - before) / n_events
         row = {"what": f"feedback, {n} a request", "a second": n * _rate(spent)}
-        row |= {"p99 ms": _p99(spent), "CPU us an event": round(each)}
+        row |= {"p99 ms": _p99(spent), "CPU us an event": round(1e6 * each)}
+        row |= {"a core allows": round(1 / each), "client's us": round(1e6 * mine / n_events)}
         rows.append({**row, "wanted": f">= {wanted} a second"})
     idle, busy, counts = [], [], []
     for _ in range(ROUNDS):
@@ -84,6 +91,18 @@ def _measured(service: ServiceProcess, client: Client, X: np.ndarray) -> list[di
     return rows
 
 
+def _synced(folder: Path) -> int:
+    """How often a second a file can be written to and forced to the disk."""
+    with (folder / "synced").open("wb") as file:
+
+        def write() -> None:
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+
+        return _rate(_latencies(write))
+
+
 def _wait(client: Client) -> None:
     """Until all that is committed was learned from."""
     seq = client.describe()["committed"]
@@ -100,9 +119,9 @@ def _teach(
         counts.append(20)
 
 
-def _latencies(work: Callable[[], object]) -> list[float]:
+def _latencies(work: Callable[[], object], seconds: float = SECONDS) -> list[float]:
     spent: list[float] = []
-    end = time.perf_counter() + SECONDS
+    end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         begin = time.perf_counter()
         work()

@@ -292,7 +292,15 @@ WRONG = {
     ),
     "an item twice": (
         {"type": "ranked", "ranked": ["i1", "i1"], "query": [0.1] * 12},
-        "shown once",
+        "'i1' is there twice",
+    ),
+    "an item against itself": (
+        {"type": "same", "item": "i1", "against": ["i2", "i1"], "query": [0.1] * 12},
+        "'i1' cannot be set against itself",
+    ),
+    "set against an item twice": (
+        {"type": "same", "item": "i1", "against": ["i2", "i2"], "query": [0.1] * 12},
+        "'i2' is there twice",
     ),
     "clicks outside": (
         {"type": "click", "clicked": ["i3"], "shown": ["i1", "i2"], "query": [0.1] * 12},

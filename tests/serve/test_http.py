@@ -83,6 +83,8 @@ def test_search_teach_and_look(books, world):
         assert start["score"] == why["scores"]["served"]["score"]
         assert live["score"] == pytest.approx(start["score"] + live["linear"] + live["remembered"])
         gaps.append([live["score"] - start["score"], why["nearest_lists"][0]["pull"]])
+        # Both events are remembered, and named by their records.
+        assert sorted(one["seq"] for one in why["nearest_lists"]) == sorted(done["events"])
     # What was liked has risen against what was disliked, and its list pulls toward it.
     assert (np.array(gaps[0]) > gaps[1]).all()
     assert books.get("/collections/c/versions").json()["versions"] == []
@@ -177,7 +179,7 @@ BAD = {
         "search",
         {"vector": [1.0] * 12, "k": 5, "explore": 4},
         422,
-        "explored must be",
+        "explore must be",
     ),
     "an unknown kind": ("feedback", {"events": [{"type": "smile"}]}, 422, "events.0.type"),
     "no events": ("feedback", {"events": []}, 422, "events"),

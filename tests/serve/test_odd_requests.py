@@ -103,11 +103,15 @@ def test_an_unforeseen_error_says_nothing(serve, monkeypatch):
 def test_methods_are_named_and_made_up_ones_are_not_counted_apart(books):
     answer = books.request("PATCH", "/collections/c/items")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "DELETE, PUT")
-    for i in range(5):
-        assert books.request(f"MADEUP{i}", "/collections/c/items").status_code == 405
+    refused = [books.request(f"MADEUP{i}", "/collections/c/items") for i in range(5)]
     text = books.get("/metrics").text
     assert "MADEUP" not in text
-    assert re.search(r'method="other",route=".*",status="405"\} 5', text)
+    if {answer.status_code for answer in refused} == {405}:
+        assert re.search(r'method="other",route=".*",status="405"\} 5', text)
+    else:
+        # httptools, where it is installed, reads no such methods at all.
+        assert {answer.status_code for answer in refused} == {400}
+        assert 'method="other"' not in text
 
 
 def test_numbers_are_numbers(books):

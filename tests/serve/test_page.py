@@ -9,6 +9,8 @@ import time
 import numpy as np
 import pytest
 
+import samewise
+from samewise.serve.collection_stores import Settings
 from samewise.serve.feedback_resolving import Said
 from samewise.serve.http_guarding import Tokens
 from samewise.serve.http_page_routes import OPEN, page_files
@@ -361,3 +363,48 @@ def test_watching_says_what_is_missing(books, world):
     assert state["per_minute"][-1] + state["per_minute"][-2] == 1
     assert state["versions"] == [] and state["marks"] == []
     assert "NaN" not in json.dumps(state)
+
+
+def test_remembered_lists_are_named_by_their_records(make_collection, world):
+    first = make_collection(Settings(memory=6), snapshot_every=4)
+    fill(first, world)
+    done = first.feedback([Said(**said(world, f"e{i}", f"u{i % 3}")) for i in range(14)])
+    assert first.learning.wait(done[-1].seq, 120)
+    assert named(first) == [one.seq for one in done[-6:]]
+    # After a start again, after a person was forgotten, and after a reset.
+    first.close()
+    second = make_collection(snapshot_every=4)
+    assert named(second) == [one.seq for one in done[-6:]]
+    second.forget("u1")
+    left = [one.seq for i, one in enumerate(done) if i % 3 != 1]
+    assert named(second) == left[-6:]
+    second.decide("reset")
+    (last,) = second.feedback([Said(**said(world, "new"))])
+    assert second.learning.wait(last.seq, 120)
+    assert named(second) == [last.seq]
+
+
+def test_lists_that_were_learned_elsewhere_have_no_record(make_collection, world, tmp_path):
+    collection = make_collection()
+    fill(collection, world)
+    collection.feedback([Said(**said(world, f"e{i}")) for i in range(3)])
+    collection.import_adapter(make_taught(collection, tmp_path))
+    (last,) = collection.feedback([Said(**said(world, "here"))])
+    assert collection.learning.wait(last.seq, 120)
+    assert named(collection) == [None, None, None, last.seq]
+
+
+def make_taught(collection, tmp_path):
+    """The adapter of the collection, out of a file."""
+    collection.learning.wait(collection.stores.events.last(), 120)
+    collection.export_adapter(tmp_path / "adapter.samewise")
+    return samewise.load(tmp_path / "adapter.samewise")
+
+
+def named(collection):
+    """The records of what the live form remembers, the oldest first."""
+    memory, curve = collection.learning.adapter._fitted.memory, collection.learning.curve
+    first, end, _ = memory.window
+    assert curve.record_of(end, memory) is None
+    assert first == 0 or curve.record_of(first - 1, memory) is None
+    return [curve.record_of(number, memory) for number in range(first, end)]

@@ -207,6 +207,19 @@ def test_jobs_that_wait_are_committed_together_and_fail_alone(database):
         commits.submit(gate.wait)
 
 
+def test_who_does_not_wait_any_more_keeps_nobody_from_writing(database):
+    events, gate = SQLiteEvents(database), threading.Event()
+    commits = GroupCommit(database.transaction, database.part, lambda: None)
+    first = commits.submit(gate.wait)
+    job = commits.submit(lambda: events.append("put", {})[0])
+    # As asyncio does where a request is abandoned.
+    assert not job.cancel()
+    gate.set()
+    assert first.result(10) and job.result(10) == 1
+    assert commits.do(lambda: events.append("put", {})[0]) == 2
+    commits.close()
+
+
 def test_a_commit_that_fails_is_acknowledged_to_nobody(database):
     from contextlib import contextmanager
 

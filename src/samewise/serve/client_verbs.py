@@ -289,7 +289,8 @@ class ClientVerbs:
         -------
         dict
             "scores" under each form, with what the linear part and remembered lists add, and
-            "nearest_lists".
+            "nearest_lists": records ("seq") whose queries are nearest, with their "similarity"
+            and how far each pulls the item up ("pull").
         """
         asked = {"impression": impression, "item": item}
         return Call("GET", "/explain", _body, params=asked)

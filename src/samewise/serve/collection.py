@@ -6,6 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -218,6 +219,10 @@ class Collection(SearchedCollection):
 
     def feedback(self, said: Sequence[Said]) -> list[Acknowledged]:
         """Commit feedback, all of it or nothing; what was sent before changes nothing."""
+        return self.submit(said).result()
+
+    def submit(self, said: Sequence[Said]) -> Future[list[Acknowledged]]:
+        """As `feedback`, for who does not wait in a thread."""
         self._ensure_started()
         if self.learning.lag > MOST_LAG:
             raise BusyError("Learning is behind; try again later.")
@@ -236,8 +241,7 @@ class Collection(SearchedCollection):
                 for one, body, query in bodies
             ]
 
-        done: list[Acknowledged] = self.stores.commits.do(work)
-        return done
+        return self.stores.commits.submit(work)
 
     def _surroundings(self) -> Surroundings:
         stores = self.stores

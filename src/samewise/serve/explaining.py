@@ -8,6 +8,7 @@ import numpy as np
 
 from samewise._typing import Array
 from samewise.adapt import LiveAdapter
+from samewise.serve.learning_curve import LearningCurve
 
 NEAREST = 5
 """Remembered lists with the nearest queries that are named."""
@@ -34,11 +35,13 @@ def score_parts(adapter: LiveAdapter, query: Array, item: Array) -> dict[str, di
     return parts
 
 
-def nearest_lists(adapter: LiveAdapter, query: Array, item: Array) -> list[dict[str, Any]]:
+def nearest_lists(
+    adapter: LiveAdapter, curve: LearningCurve, query: Array, item: Array
+) -> list[dict[str, Any]]:
     """The remembered lists with the nearest queries, and how far each pulls toward the item.
 
-    `number` counts remembered lists from 0; `pull` is the item's product with the mean of the liked
-    minus the mean of the disliked items of the list.
+    `seq` is the list's record in the log, None if it is not known; `pull` is the item's product
+    with the mean of the liked minus the mean of the disliked items of the list.
     """
     memory = adapter._fitted.memory
     queries, directions, numbers, _ = memory.events
@@ -47,7 +50,7 @@ def nearest_lists(adapter: LiveAdapter, query: Array, item: Array) -> list[dict[
     nearest = used[np.argsort(-close, kind="stable")[:NEAREST]]
     return [
         {
-            "number": int(numbers[slot]),
+            "seq": curve.record_of(int(numbers[slot]), memory),
             "similarity": float(queries[slot] @ query),
             "pull": float(directions[slot] @ item),
         }

@@ -120,6 +120,7 @@ def resolved(said: Said, known: Surroundings) -> tuple[dict[str, Any], Array]:
         body = {"type": "click", "rows": rows, "clicked": clicked}
     elif said.type == "ranked":
         if said.impression is not None:
+            _check_once(said.ranked)
             rows = [rows[_place(id, places)] for id in said.ranked]
         body = {"type": "ranked", "rows": rows}
     else:
@@ -142,6 +143,8 @@ def _check_fields(said: Said) -> None:
         raise InvalidInputError("A thumb needs 'up': true or false.")
     if "item" in own and said.item is None:
         raise InvalidInputError(f"Feedback of the type {said.type!r} needs an 'item'.")
+    if set(said.liked) & set(said.disliked):
+        raise InvalidInputError("An item is either liked or disliked, not both.")
     ways = (said.impression is not None, said.query is not None, said.text is not None)
     if sum(ways) != 1:
         raise InvalidInputError("Feedback needs one of 'impression', 'query' and 'text'.")
@@ -177,7 +180,14 @@ def _places(ids: Sequence[str]) -> dict[str, int]:
     return {id: place for place, id in enumerate(ids)}
 
 
+def _check_once(ids: Sequence[str]) -> None:
+    if len(set(ids)) < len(ids):
+        twice = next(id for id in ids if ids.count(id) > 1)
+        raise InvalidInputError(f"Each item may be named once in a list. {twice!r} is there twice.")
+
+
 def _rows(ids: Sequence[str], known: Surroundings) -> list[int]:
+    _check_once(ids)
     found = known.rows_of(ids)
     for id in ids:
         if id not in found:
@@ -194,8 +204,6 @@ def _place(id: str, places: Mapping[str, int]) -> int:
 def _judged(
     said: Said, rows: list[int], places: Mapping[str, int], candidate: int
 ) -> dict[str, Any]:
-    if set(said.liked) & set(said.disliked):
-        raise InvalidInputError("An item is either liked or disliked, not both.")
     y = [0] * len(rows)
     for ids, answer in ((said.liked, 1), (said.disliked, -1)):
         for id in ids:
@@ -216,6 +224,8 @@ def _thumb(
     mine = rows[places[said.item]] if said.item in places else _rows([said.item], known)[0]
     if said.against:
         others = _rows(said.against, known)
+        if mine in others:
+            raise InvalidInputError(f"The item {said.item!r} cannot be set against itself.")
     else:
         others = [int(row) for row in known.contrast(query, bool(up)) if row != mine]
     if not others:

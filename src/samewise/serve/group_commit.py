@@ -48,7 +48,7 @@ class GroupCommit:
         after: Callable[[], None],
     ) -> None:
         self._transaction, self._part, self._after = transaction, part, after
-        self._jobs: queue.Queue[_Waiting | None] = queue.Queue(MOST_WAITING)
+        self._jobs: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="samewise-writer", daemon=True)
@@ -60,10 +60,11 @@ class GroupCommit:
         with self._closing:
             if self._closed:
                 raise BusyError("The collection is being closed; try again later.")
-            try:
-                self._jobs.put_nowait(job)
-            except queue.Full:
-                raise BusyError("Too much is waiting to be written; try again later.") from None
+            if self._jobs.qsize() >= MOST_WAITING:
+                raise BusyError("Too much is waiting to be written; try again later.")
+            # Who does not wait any more takes nothing back.
+            job.future.set_running_or_notify_cancel()
+            self._jobs.put(job)
         return job.future
 
     def do(self, work: Callable[[], Any]) -> Any:

@@ -159,9 +159,9 @@ class Share(_Answer):
 
 
 class NearList(_Answer):
-    """A judged list with a query nearby."""
+    """A judged list with a query nearby; the number of its record, where that is known."""
 
-    seq: int
+    seq: int | None
     similarity: float
     pull: float
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import Future
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -9,6 +11,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
 from samewise.exceptions import InvalidInputError
+from samewise.serve.collection import Acknowledged
 from samewise.serve.collection_stores import Settings
 from samewise.serve.feedback_resolving import NotFoundError, Said
 from samewise.serve.http_answers import (
@@ -31,10 +34,11 @@ from samewise.serve.http_context import (
     Json,
     Opened,
     Reader,
-    Teacher,
+    allowed,
     audited,
     bodies,
     content_type,
+    context_of,
 )
 from samewise.serve.http_guarding import TooMuchError
 from samewise.serve.http_models import CollectionBody, IdsBody, Name, SearchBody
@@ -131,8 +135,10 @@ def get_item(opened: Opened, caller: Reader, id: Name) -> dict[str, Any]:
 @routes.post(
     "/{collection}/search", response_model=None, responses=answers(SearchAnswer, 400, 404, 409)
 )
-def search(here: Here, opened: Opened, caller: Reader, body: SearchBody) -> Json:
+def search(request: Request, collection: str, body: SearchBody) -> Json:
     """The nearest items to a vector or a text. The first search starts the collection."""
+    here, _ = context_of(request), allowed(request, "read")
+    opened = here.service.get(collection)
     if body.k > here.limits.k:
         raise TooMuchError(f"At most {here.limits.k} results. Got k={body.k}.")
     if (body.vector is None) == (body.text is None):
@@ -147,19 +153,24 @@ def search(here: Here, opened: Opened, caller: Reader, body: SearchBody) -> Json
     responses=answers(FeedbackAnswer, 404, 409, 415),
     openapi_extra=bodies("FeedbackBody", NDJSON),
 )
-async def feedback(here: Here, opened: Opened, caller: Teacher, request: Request) -> Json:
+async def feedback(request: Request, collection: str) -> Json:
     """Take feedback: all events are committed before the answer, or none is taken."""
-    body = await request.body()
+    # Without dependencies: to look each up costs as much as to learn from an event.
+    here, caller = context_of(request), allowed(request, "feedback")
+    opened, body = here.service.get(collection), await request.body()
 
-    def take() -> dict[str, Any]:
+    def take() -> Future[list[Acknowledged]]:
         events = read_feedback(body, content_type(request), here.limits, caller.weight)
         # An event of weight 5 counts as five, so that weights do not get around the rate.
         here.rates.take(caller.name, sum(max(1.0, event.weight) for event in events))
-        done = opened.feedback([Said(**event.model_dump()) for event in events])
-        return {
+        return opened.submit([Said(**event.model_dump()) for event in events])
+
+    # No thread waits for the commit, so that any number of requests can be in it.
+    done = await asyncio.wrap_future(await run_in_threadpool(take))
+    return Json(
+        {
             "seq": max(one.seq for one in done),
             "new": sum(one.new for one in done),
             "events": [one.seq for one in done],
         }
-
-    return Json(await run_in_threadpool(take))
+    )

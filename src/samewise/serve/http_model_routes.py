@@ -139,7 +139,7 @@ def explain(opened: Opened, caller: Reader, impression: Name, item: Name) -> dic
     vector = opened.stores.vectors(np.array([row]))[0]
     with opened.adapter() as adapter:
         parts = score_parts(adapter, found.query, vector)
-        near = nearest_lists(adapter, found.query, vector)
+        near = nearest_lists(adapter, opened.learning.curve, found.query, vector)
         course, seq = adapter._fitted, opened.learning.seq
     own = opened.searching.personal.added(found.user, found.query, course, seq)
     personal = float(own.astype(np.float64) @ vector)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise.adapt import LiveAdapter
+from samewise.adapt.event_memory import EventMemory
 from samewise.adapt.guard import PLACES
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
@@ -46,10 +47,16 @@ class LearningCurve(Storable):
         self._minutes = np.zeros((MINUTES, 2), dtype=np.int64)
         self.marks: list[dict[str, Any]] = []
         self._n_changes = 0
+        self._remembered, self._n_remembered = np.zeros(0, dtype=np.int64), 0
+
+    def begin(self, adapter: LiveAdapter) -> None:
+        """Nothing that the adapter remembers already is of this log."""
+        self._n_remembered = adapter._fitted.memory.count
 
     def follow(self, record: Record, adapter: LiveAdapter) -> None:
         """Take a record that the adapter has just taken."""
         course = adapter._fitted
+        self._remember(record.seq, course.memory)
         if record.kind == "feedback":
             self.n_events += 1
             self._count(int(record.time // 60))
@@ -58,6 +65,27 @@ class LearningCurve(Storable):
                 self._add(record, adapter, tested, liked)
             course.tested[:] = np.nan
         self._mark(record, adapter)
+
+    def _remember(self, seq: int, memory: EventMemory) -> None:
+        """Note which record the newest remembered list is of."""
+        n, kept = memory.count, len(self._remembered)
+        if n > self._n_remembered:
+            if n > kept and kept < memory.capacity:
+                longer = min(max(2 * n, 256), memory.capacity)
+                self._remembered = np.concatenate(
+                    [self._remembered, np.zeros(longer - kept, dtype=np.int64)]
+                )
+            self._remembered[(n - 1) % memory.capacity] = seq
+        elif n < self._n_remembered:
+            self._remembered[:] = 0
+        self._n_remembered = n
+
+    def record_of(self, number: int, memory: EventMemory) -> int | None:
+        """The record of a remembered list; None of one that only older versions see, or that was
+        learned elsewhere."""
+        first, end, _ = memory.window
+        known = first <= number < end and number % memory.capacity < len(self._remembered)
+        return int(self._remembered[number % memory.capacity]) or None if known else None
 
     def _count(self, minute: int) -> None:
         row = self._minutes[minute % MINUTES]
@@ -151,7 +179,8 @@ class LearningCurve(Storable):
 
     def state(self) -> State:
         """All that the next record meets."""
-        arrays = {"table": self._table, "recent": self._recent, "minutes": self._minutes}
+        arrays: dict[str, Any] = {"table": self._table, "recent": self._recent}
+        arrays |= {"minutes": self._minutes, "remembered": self._remembered}
         values = {
             "n_events": self.n_events,
             "size": self._size,
@@ -159,6 +188,7 @@ class LearningCurve(Storable):
             "n_recent": self._n_recent,
             "marks": self.marks,
             "n_changes": self._n_changes,
+            "n_remembered": self._n_remembered,
         }
         return State(arrays, values)
 
@@ -183,6 +213,10 @@ class LearningCurve(Storable):
         curve._table = saved.array("table", PORTIONS, len(COLUMNS), dtypes=["float64"])
         curve._recent = saved.array("recent", RECENT, 4, dtypes=["float64"])
         curve._minutes = saved.array("minutes", MINUTES, 2, dtypes=["int64"])
+        # Earlier files do not say which records are remembered.
+        if saved.has("remembered"):
+            remembered = saved.array("remembered", None, dtypes=["int64"], empty=True)
+            curve._remembered, curve._n_remembered = remembered, saved.count("n_remembered")
         marks = saved.value("marks")
         right = isinstance(marks, list) and all(isinstance(mark, dict) for mark in marks)
         saved.check(right and len(marks) <= MARKS, "marks must be changes of what is served")

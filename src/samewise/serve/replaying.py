@@ -86,8 +86,10 @@ class RecordReplay:
 
     def _step(self, record: Record) -> Any:
         if record.kind == "start":
-            self._take(self._files.read_named(record.body["model"], LiveAdapter))
+            adapter = self._files.read_named(record.body["model"], LiveAdapter)
+            self._take(adapter)
             self.curve = LearningCurve()
+            self.curve.begin(adapter)
             return None
         if self.adapter is None:
             return None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array, Indices
 from samewise.adapt.shown_lists import fill_slots
+from samewise.exceptions import InvalidInputError
 from samewise.serve.collection_stores import Settings
 from samewise.serve.event_store import EventStore
 from samewise.serve.impressions import Impression
@@ -142,6 +143,11 @@ class Searching:
 
     def answer(self, question: Question, query: Array, text: str | None = None) -> dict[str, Any]:
         """The items, with places, scores, payloads and the impression, which keeps the text."""
+        if question.explore is not None and question.explore > max(question.k - 2, 0):
+            raise InvalidInputError(
+                f"explore must be at most k − 2, since an item that is served and the live form's "
+                f"have their places. Got {question.explore} with k={question.k}."
+            )
         rest, first, seq = self.mapped(query, question.which, question.user)
         # Taken after the query was mapped: all items up to `seq` are in it.
         snapshot = self._stores.snapshot

@@ -20,6 +20,6 @@ export function why(found, which) {
     bar("remembered lists near this query", parts.remembered),
     found.personal ? bar("your own lists, on top", found.personal) : null,
     pulls.length
-      ? h("p", {}, `Of the ${count(pulls.length)} remembered lists with the nearest queries, ${toward} pull it up and ${pulls.length - toward} down: ${pulls.map((one) => `no. ${count(one.number + 1)} (similarity ${fixed(one.similarity, 2)}, pull ${fixed(one.pull, 2)})`).join(", ")}.`)
+      ? h("p", {}, `Of the ${count(pulls.length)} remembered lists with the nearest queries, ${toward} pull it up and ${pulls.length - toward} down: ${pulls.map((one) => `${one.seq ? `record ${count(one.seq)}` : "an older one"} (similarity ${fixed(one.similarity, 2)}, pull ${fixed(one.pull, 2)})`).join(", ")}.`)
       : h("p", {}, "No remembered list near this query speaks of it."));
 }
