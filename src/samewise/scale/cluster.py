@@ -44,7 +44,21 @@ def connected(client: Any) -> Any:
             f"client must be a distributed.Client or None. Got {client!r}; such as "
             "distributed.Client('tcp://scheduler:8786')."
         )
+    if client.status != "running":
+        raise InvalidInputError(
+            f"The Dask client is {client.status}. Give one that is connected; to_local gives what "
+            "was learned, without any."
+        )
     return client
+
+
+def finished(client: Any, futures: list[Any]) -> list[Any]:
+    """Their results. After an error, or Ctrl-C, none of them is worked on any more."""
+    try:
+        return list(client.gather(futures))
+    except BaseException:
+        client.cancel(futures)
+        raise
 
 
 class Parts:
@@ -73,7 +87,7 @@ class Parts:
 
     def values(self) -> list[Any]:
         """The parts, in their order."""
-        return self.client.gather(self.futures)
+        return finished(self.client, self.futures)
 
     def total(self, function: Callable[..., tuple[Any, ...]], *arguments: Any) -> tuple[Any, ...]:
         """The sums of what function(part, *arguments) returns, added up in the order of parts."""
