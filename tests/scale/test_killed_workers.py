@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from samewise import scale
-from tests.scale.parts import THOROUGH, in_parts
+from tests.scale.parts import THOROUGH, in_parts, kill_a_worker
 
 LEARNERS = [
     ("DaskLMNN", {}),
@@ -31,12 +31,8 @@ def test_a_killed_worker_changes_nothing(client, letters, letter_pairs, name, pa
 
     def kill(info):
         if info["iteration"] == at:
-            client.wait_for_workers(2)
-            # One that holds something.
-            holding = max(client.has_what().items(), key=lambda worker: len(worker[1]))[0]
-            pid = client.run(os.getpid)[holding]
-            os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
+            kill_a_worker(client)
+            killed.append(at)
 
     learner = getattr(scale, name)(client, **parameters, callback=kill).fit(*given)
     assert killed

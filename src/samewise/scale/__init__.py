@@ -13,6 +13,7 @@ from samewise.scale.pair_sums import DaskITML, DaskMMC
 from samewise.scale.parquet_streams import learn_stream
 from samewise.scale.ranking_in_parts import classify, nearest, pair_roc, ranking_scores
 from samewise.scale.space_partition import partition
+from samewise.scale.topic_shards import TopicShards
 
 __all__ = [
     "DaskCovariance",
@@ -24,6 +25,7 @@ __all__ = [
     "DaskNCA",
     "DaskPCA",
     "DaskRCA",
+    "TopicShards",
     "classify",
     "learn_stream",
     "mix",

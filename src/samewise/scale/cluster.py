@@ -7,7 +7,9 @@ bits whichever worker made a part, and however often.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from samewise.exceptions import InvalidInputError
@@ -50,6 +52,14 @@ def connected(client: Any) -> Any:
             "was learned, without any."
         )
     return client
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without Dask's advice on large arguments, which here are part of what is done again."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        yield
 
 
 def finished(client: Any, futures: list[Any]) -> list[Any]:

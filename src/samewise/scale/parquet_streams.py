@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
