@@ -106,11 +106,13 @@ def main(chosen: list[str]) -> None:
         ],
         "memory": [("Memory beyond the data, MiB", memory.run)],
         "scale": [
+            ("Learners on parts beside the plain ones", scale.run_equality),
             ("On two workers of a Dask cluster", scale.run_overhead),
             ("Copies of rows between parts, LMNN", scale.run_ghosts),
             ("What a task costs", scale.run_task),
             ("More rows than the workers may hold", scale.run_out_of_core),
             ("10⁷ items in parts", scale.run_items),
+            ("Streams on one core", scale.run_streams),
             ("AROMA on several streams, mAP", scale.run_mixing),
             ("Constants of the model of costs", scale_model.run_constants),
             ("What the model says, and what was measured", scale_model.run_predictions),

@@ -6,6 +6,7 @@ Each takes the parameters of the plain learner, data in parts, and gives the pla
 from __future__ import annotations
 
 from samewise.scale.closed_forms import DaskCovariance, DaskLDA, DaskPCA, DaskRCA
+from samewise.scale.cluster import progress
 from samewise.scale.lmnn import DaskLMNN
 from samewise.scale.mixing import mix
 from samewise.scale.neighbor_sums import DaskMCML, DaskNCA
@@ -32,5 +33,6 @@ __all__ = [
     "nearest",
     "pair_roc",
     "partition",
+    "progress",
     "ranking_scores",
 ]
