@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 
 import numpy as np
 
@@ -27,3 +29,15 @@ def in_parts(n_parts, *arrays):
         da.from_array(array, chunks=(sizes, *((size,) for size in array.shape[1:])))
         for array in arrays
     )
+
+
+def kill_a_worker(client):
+    """Kill −9 one that holds something, and wait until that is known and another is there."""
+    client.wait_for_workers(2)
+    holding = max(client.has_what().items(), key=lambda worker: len(worker[1]))[0]
+    os.kill(client.run(os.getpid, workers=[holding])[holding], signal.SIGKILL)
+    for _ in range(600):
+        if holding not in client.has_what():
+            return client.wait_for_workers(2)
+        time.sleep(0.05)
+    raise AssertionError("the worker was not killed")

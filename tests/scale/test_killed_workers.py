@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import threading
+import time
 
 import numpy as np
 import pytest
 
 from samewise import scale
-from tests.scale.parts import THOROUGH, in_parts
+from tests.scale.parts import THOROUGH, in_parts, kill_a_worker
 
 LEARNERS = [
     ("DaskLMNN", {}),
@@ -31,12 +34,8 @@ def test_a_killed_worker_changes_nothing(client, letters, letter_pairs, name, pa
 
     def kill(info):
         if info["iteration"] == at:
-            client.wait_for_workers(2)
-            # One that holds something.
-            holding = max(client.has_what().items(), key=lambda worker: len(worker[1]))[0]
-            pid = client.run(os.getpid)[holding]
-            os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
+            kill_a_worker(client)
+            killed.append(at)
 
     learner = getattr(scale, name)(client, **parameters, callback=kill).fit(*given)
     assert killed
@@ -96,3 +95,45 @@ def test_ctrl_c_leaves_what_was_learned(client, letters):
         learner.fit(*in_parts(2, *letters))
     assert 2 <= learner.n_iter_ <= 3
     assert learner.components_.shape == (16, 16)
+
+
+def slowly(block):
+    time.sleep(0.3)
+    return block
+
+
+def test_ctrl_c_in_one_pass_leaves_learner_and_cluster_as_they_were(client, letters):
+    X, _ = in_parts(8, *letters)
+    learner = scale.DaskPCA(client, n_components=2).fit(X)
+    before = learner.components_
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        learner.fit(X.map_blocks(slowly, meta=np.empty((0, 16))))
+    assert learner.components_ is before
+    # What was left is not worked on, and the cluster takes new work.
+    assert np.array_equal(learner.fit(X).components_, before)
+
+
+def limits():
+    from threadpoolctl import threadpool_info
+
+    return {pool["num_threads"] for pool in threadpool_info()}
+
+
+def test_workers_are_warm(client, letters):
+    """Also one that takes the place of another."""
+    scale.DaskPCA(client).fit(in_parts(2, *letters)[0])
+    kill_a_worker(client)
+    assert all(client.run(lambda dask_worker: "samewise" in dask_worker.plugins).values())
+    assert all(found <= {1} for found in client.run(limits).values())
+
+
+def test_progress_is_said(client, letters, capsys):
+    X, _ = in_parts(8, *letters)
+    slow = X.map_blocks(slowly, meta=np.empty((0, 16)))
+    with scale.progress():
+        scale.DaskPCA(client).fit(slow)
+    assert re.search(r"\d of 8 parts, \d+ s", capsys.readouterr().err)
+    scale.DaskPCA(client).fit(slow)
+    assert "parts" not in capsys.readouterr().err

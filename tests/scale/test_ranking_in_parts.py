@@ -57,6 +57,22 @@ def test_scores_are_those_of_one_ranking(client, items, form, n_parts):
         assert np.isnan(values[3])
 
 
+def test_ranks_of_items_that_are_often_the_same(client):
+    """Half of them are relevant, and all are one of four points."""
+    random = np.random.default_rng(2)
+    X, Q = (random.integers(2, size=(n, 2)).astype(np.float64) for n in (120, 6))
+    y, labels = (np.array(["a", "b"])[random.integers(2, size=n)] for n in (120, 6))
+    form = Bilinear(np.array([[1.0, 2.0], [0.0, 1.0]]))
+    whole = retrieval_scores(form.blocks(Q, X), labels, y, ks=(1, 60), ties="index")
+    found = ranking_scores(form, Q, labels, *in_parts(4, X, y), ks=(1, 60), client=client)
+    for name, values in found.per_query.items():
+        np.testing.assert_allclose(values, whole.per_query[name], rtol=1e-12)
+    with pytest.raises(InvalidInputError, match=r"k must be an integer from 1 to 120"):
+        ranking_scores(form, Q, labels, *in_parts(4, X, y), ks=(121,), client=client)
+    with pytest.raises(DegenerateInputError, match=r"No query has a relevant item"):
+        ranking_scores(form, Q, np.arange(6), *in_parts(4, X, y), client=client)
+
+
 @pytest.mark.parametrize("form", [None, *FORMS])
 def test_classes_are_those_of_one_classifier(client, items, form):
     Q, _, X, y = items

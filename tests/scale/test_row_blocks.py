@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from samewise import LDA, PCA, Covariance
+from samewise import LDA, LMNN, MMC, NCA, PCA, RCA, Covariance
 from samewise.exceptions import InvalidInputError
 from samewise.scale import (
     DaskCovariance,
@@ -18,6 +18,7 @@ from samewise.scale import (
     DaskMMC,
     DaskNCA,
     DaskPCA,
+    DaskRCA,
 )
 from tests.scale.parts import in_parts
 
@@ -56,6 +57,96 @@ def test_a_dataframe_whose_sizes_are_not_known(client, rows, whole):
     assert found.classes_.tolist() == ["far", "near"]
     again = DaskMCML(client).fit(table[NAMES], table["kind"]).to_local()
     assert again.feature_names_in_.tolist() == NAMES
+
+
+def test_parts_without_rows_are_passed_over(client, rows, whole):
+    pandas, da = pytest.importorskip("pandas"), pytest.importorskip("dask.array")
+    frames = pytest.importorskip("dask.dataframe")
+    Z = rows[0].astype(np.float64)
+    table = pandas.DataFrame(Z, columns=NAMES).assign(kind=rows[1], row=np.arange(90))
+    late = frames.from_pandas(table, npartitions=4)
+    late = late[late["row"] >= 30]
+    sizes = (0, 40, 0, 50)
+    X, y = da.from_array(rows[0], chunks=(sizes, 3)), da.from_array(rows[1], chunks=90)
+    assert same(DaskLDA(client).fit(X, y).to_local(), whole)
+    random = {"random_state": 0}
+    for dask_kind, plain, parameters in (
+        (DaskLDA, LDA, {}),
+        (DaskRCA, RCA, random),
+        (DaskLMNN, LMNN, {}),
+        (DaskNCA, NCA, {}),
+    ):
+        found = dask_kind(client, **parameters).fit(late[NAMES], late["kind"]).to_local()
+        M = plain(**parameters).fit(Z[30:], rows[1][30:]).metric_.matrix
+        np.testing.assert_allclose(found.metric_.matrix, M, atol=1e-6 * np.abs(M).max())
+    with pytest.raises(InvalidInputError, match="X has no rows"):
+        DaskLDA(client).fit(late[late["row"] > 99][NAMES], late[late["row"] > 99]["kind"])
+
+
+def test_small_files_that_dask_reads_together(client, rows, whole, tmp_path):
+    """It puts more files into a partition of one column than into one of many."""
+    pandas = pytest.importorskip("pandas")
+    frames = pytest.importorskip("dask.dataframe")
+    wide = pandas.DataFrame(rows[0], columns=NAMES).assign(kind=rows[1])
+    wide = wide.assign(**{f"other{number}": 0.0 for number in range(9)})
+    for part in range(6):
+        wide.iloc[15 * part : 15 * part + 15].to_parquet(tmp_path / f"{part}.parquet")
+    table = frames.read_parquet(tmp_path)
+    assert same(DaskLDA(client).fit(table[NAMES], table["kind"]).to_local(), whole)
+
+
+def test_columns_that_hold_no_numbers(client, rows):
+    pandas = pytest.importorskip("pandas")
+    frames = pytest.importorskip("dask.dataframe")
+    table = pandas.DataFrame(rows[0], columns=NAMES).assign(
+        kind=pandas.Categorical(rows[1]), color=pandas.Categorical(rows[1])
+    )
+    table = frames.from_pandas(table, npartitions=2)
+    with pytest.raises(InvalidInputError, match=r"Column 'color' of X holds category, not numbers"):
+        DaskLDA(client).fit(table[["x", "color"]], table["kind"])
+    # Categories are labels as others are.
+    assert DaskLDA(client).fit(table[NAMES], table["kind"]).classes_.tolist() == ["far", "near"]
+
+
+def test_parquet_files_of_vectors_and_of_pairs(client, rows, whole, tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pairs = np.stack([rows[0][:45], rows[0][45:]], axis=1)
+    y = np.where(rows[1][:45] == rows[1][45:], 1, -1)
+    for folder in ("vectors", "pairs"):
+        (tmp_path / folder).mkdir()
+    for part in range(3):
+        some, few = slice(30 * part, 30 * part + 30), slice(15 * part, 15 * part + 15)
+        table = pa.table({"vector": list(rows[0][some]), "kind": rows[1][some]})
+        parquet.write_table(table, tmp_path / "vectors" / f"{part}.parquet")
+        sides = {"left": list(pairs[few, 0]), "right": list(pairs[few, 1]), "same": y[few]}
+        parquet.write_table(pa.table(sides), tmp_path / "pairs" / f"{part}.parquet")
+    assert same(DaskLDA(client).fit(tmp_path / "vectors", "kind").to_local(), whole)
+    one = MMC().fit(pairs, y).metric_.matrix
+    found = DaskMMC(client).fit(tmp_path / "pairs", "same").metric_.matrix
+    np.testing.assert_allclose(found, one, rtol=1e-4, atol=1e-5 * np.abs(one).max())
+    frames = pytest.importorskip("dask.dataframe")
+    table = frames.read_parquet(tmp_path / "pairs")
+    again = DaskMMC(client).fit(table[["left", "right"]], table["same"]).metric_.matrix
+    np.testing.assert_allclose(again, found, rtol=1e-6, atol=1e-6 * np.abs(one).max())
+    with pytest.raises(InvalidInputError, match=r"columns left, right\. It lacks left, right"):
+        DaskITML(client).fit(tmp_path / "vectors", "kind")
+
+
+def test_a_file_that_is_damaged_is_named(client, rows, tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "arrays").mkdir()
+    np.save(tmp_path / "arrays" / "0.npy", rows[0])
+    (tmp_path / "arrays" / "1.npy").write_bytes(b"nonsense")
+    with pytest.raises(InvalidInputError, match=r"1\.npy cannot be read as an array"):
+        DaskCovariance(client).fit(tmp_path / "arrays")
+    table = pa.table({"x": [1.0, 2.0], "y": [1.0, 3.0]})
+    parquet.write_table(table, tmp_path / "0.parquet")
+    parquet.write_table(table.drop(["y"]), tmp_path / "1.parquet")
+    with pytest.raises(InvalidInputError, match=r"1\.parquet: it must have .* It lacks y"):
+        DaskCovariance(client).fit(tmp_path)
+    (tmp_path / "1.parquet").write_bytes(b"nonsense")
+    with pytest.raises(InvalidInputError, match=r"1\.parquet cannot be read as a Parquet file"):
+        DaskCovariance(client).fit(tmp_path)
 
 
 def test_a_folder_of_parquet_files(client, rows, whole, tmp_path):
@@ -107,9 +198,12 @@ def test_what_is_refused(client, rows):
         ((X, rows[1]), r"y must be in blocks as X is\. Got a ndarray"),
         ((X, None), r"y is needed"),
         ((X, y[:80]), r"as many rows\. Got 90 and 80"),
-        ((in_parts(3, odd)[0], y), "Input X contains NaN"),
+        ((in_parts(3, odd)[0], y), r"In block 2 of X: Input X contains NaN"),
         ((X[:, :, None, None], y), r"rows and features\. Got 4 dimensions"),
         ((X, in_parts(3, np.array(["one"] * 90))[0]), "at least two classes"),
+        ((X, in_parts(3, np.append(rows[1][1:], None))[0]), r"In block 2 .* Got NoneType and str"),
+        ((X, in_parts(3, np.append(np.arange(89.0) % 2, np.nan))[0]), r"2 of X: Input y contains"),
+        ((X[:0], y[:0]), "X has no rows"),
     ]
     for given, message in cases:
         with pytest.raises(ValueError, match=message):
@@ -144,6 +238,10 @@ def test_a_client_is_needed(rows, client):
         DaskCovariance("tcp://here").fit(in_parts(2, rows[0])[0])
     with client.as_current():
         assert DaskCovariance().fit(in_parts(2, rows[0])[0]).metric_
+    other = type(client)(client.scheduler.address, set_as_default=False)
+    other.close()
+    with pytest.raises(InvalidInputError, match=r"client is closed\. Give one that is connected"):
+        DaskCovariance(other).fit(in_parts(2, rows[0])[0])
 
 
 def test_without_dask_a_sentence_names_the_extra(monkeypatch):

@@ -16,6 +16,7 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from samewise._typing import Array
@@ -76,7 +77,8 @@ def merged_factored(
         A @ (_wide(stream.mean.array) - W0) @ B
         for stream, A, B in zip(streams, lefts, rights, strict=True)
     )
-    D = _solved(applied, target, lambda R: Lambda @ R @ Omega)
+    near = _near_inverse((left0, right0), (sum(lefts), sum(rights)), len(streams))
+    D = _solved(applied, target, near)
     result, dtype = deepcopy(start), start.mean.dtype
     result.mean.array[...] = W0 + D
     result.left, result.right = (
@@ -90,9 +92,35 @@ def _wide(values: Array) -> Matrix64:
 
 
 def _precision(C: Symmetric) -> Matrix64:
-    values, axes = np.linalg.eigh(C.matrix.astype(np.float64))
-    inverse: Matrix64 = (axes / np.maximum(values, LEAST * values[-1])) @ axes.T
+    matrix = C.matrix.astype(np.float64)
+    try:
+        inverse: Matrix64 = scipy.linalg.cho_solve(
+            scipy.linalg.cho_factor(matrix), np.eye(len(matrix))
+        )
+    except np.linalg.LinAlgError:
+        # Rounding has made a variance 0 or less.
+        values, axes = np.linalg.eigh(matrix)
+        inverse = (axes / np.maximum(values, LEAST * values[-1])) @ axes.T
     return inverse
+
+
+def _near_inverse(
+    start: tuple[Matrix64, Matrix64], totals: tuple[Any, Any], n: int
+) -> Callable[[Matrix64], Matrix64]:
+    """What would solve for D if all streams had learned alike.
+
+    With the precisions A + a and B + b of each side of all n streams, of which A and B are the
+    start's, the operator is then D ↦ A D B + n a D B + A D n b + n a D b. In bases in which both A
+    and n a are diagonal, and both B and n b, it only divides.
+    """
+    bases, values = [], []
+    for P0, total in zip(start, totals, strict=True):
+        learned, basis = scipy.linalg.eigh(total - n * P0, P0)
+        bases.append(basis)
+        values.append(np.maximum(learned, 0.0))
+    (U, V), (a, b) = bases, values
+    parts = 1 + a[:, None] + b + a[:, None] * b / n
+    return lambda R: U @ ((U.T @ R @ V) / parts) @ V.T
 
 
 def _solved(

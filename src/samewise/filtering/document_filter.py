@@ -142,7 +142,7 @@ class Filter(Storable, storable=False):
             The filter itself.
         """
         self._check_parameters()
-        names, content = _named(topics)
+        names, content = named_topics(topics)
         vectors: Any
         if all(isinstance(each, str) for each in content):
             vectors = _vectors_of(self.vectorizer)
@@ -214,7 +214,12 @@ class Filter(Storable, storable=False):
         """
         self._check_fitted()
         documents, ids = unpacked_documents(documents, ids)
-        raw = self._vectors.rows(documents)
+        return self._observe_rows(self._vectors.rows(documents), ids, judge)
+
+    def _observe_rows(
+        self, raw: Rows, ids: Sequence[str] | None, judge: Judge | None
+    ) -> list[list[Decision]]:
+        """Decide about documents whose terms are counted."""
         names = self._window.checked(ids, len(raw))
         decisions: list[list[Decision]] = []
         # Ctrl-C waits for the end of a block, unless a person may be asked within it.
@@ -383,7 +388,8 @@ def load(path: str | os.PathLike[str], vectorizer: Any = None) -> Any:
     return filter
 
 
-def _named(topics: Any) -> tuple[tuple[str, ...], list[Any]]:
+def named_topics(topics: Any) -> tuple[tuple[str, ...], list[Any]]:
+    """The names of topics, and their texts or vectors."""
     if not isinstance(topics, Mapping):
         listed = list(topics) if isinstance(topics, Iterable) else [topics]
         if not all(isinstance(topic, Topic) for topic in listed):

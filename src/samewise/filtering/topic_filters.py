@@ -353,7 +353,10 @@ class BatchTopicFilter(AdaptiveFilter):
                 "observe_many for more documents, or fit again."
             )
         documents, ids = unpacked_documents(documents, ids)
-        raw = self._vectors.rows(documents)
+        return self._decide_rows(self._vectors.rows(documents), ids)
+
+    def _decide_rows(self, raw: Rows, ids: Sequence[str] | None) -> list[list[Decision]]:
+        """Seed the topics from documents whose terms are counted, and go through them."""
         names = self._window.checked(ids, len(raw))
         self._vectors.count(raw)
         self._reweigh()

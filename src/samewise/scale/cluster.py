@@ -7,10 +7,21 @@ bits whichever worker made a part, and however often.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
+from weakref import WeakSet
 
+from samewise.engine.progress_line import ProgressLine
 from samewise.exceptions import InvalidInputError
+
+_WARM: WeakSet[Any] = WeakSet()
+"""Clients whose workers know `WarmWorker`."""
+
+_SHOWN = ContextVar("shown", default=False)
 
 NEEDED = "samewise.scale needs Dask: pip install 'samewise[scale]'."
 
@@ -44,7 +55,77 @@ def connected(client: Any) -> Any:
             f"client must be a distributed.Client or None. Got {client!r}; such as "
             "distributed.Client('tcp://scheduler:8786')."
         )
+    if client.status != "running":
+        raise InvalidInputError(
+            f"The Dask client is {client.status}. Give one that is connected; to_local gives what "
+            "was learned, without any."
+        )
+    if client not in _WARM:
+        from samewise.scale.warm_worker import WarmWorker
+
+        client.register_plugin(WarmWorker())
+        _WARM.add(client)
     return client
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without Dask's advice on large arguments, which here are part of what is done again."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        yield
+
+
+def finished(client: Any, futures: list[Any]) -> list[Any]:
+    """Their results. After an error, or Ctrl-C, none of them is worked on any more."""
+    try:
+        if _SHOWN.get():
+            _watch(futures)
+        return list(client.gather(futures))
+    except BaseException:
+        client.cancel(futures)
+        raise
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """Show how many parts are done, on standard error, while parts take longer than a second.
+
+    In a terminal or a notebook it is a bar. What iterates, such as `DaskLMNN`, says more with its
+    own `verbose`.
+
+    Yields
+    ------
+    None
+        Within, whatever works on parts is shown.
+
+    Examples
+    --------
+    >>> from distributed import Client
+    >>> import dask.array as da
+    >>> from samewise.scale import DaskPCA, progress
+    >>> X = da.random.default_rng(0).normal(size=(200, 3), chunks=(50, 3))
+    >>> with Client(processes=False, dashboard_address=":0") as client, progress():
+    ...     DaskPCA(client).fit(X).n_features_in_
+    3
+    """
+    before = _SHOWN.set(True)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(before)
+
+
+def _watch(futures: list[Any]) -> None:
+    from distributed import as_completed
+
+    start, n = time.monotonic(), len(futures)
+    line = ProgressLine(n, start)
+    for done, _ in enumerate(as_completed(futures), start=1):
+        now = time.monotonic()
+        if line.due(now):
+            line.say(f"{done} of {n} parts, {now - start:.0f} s", done)
+    line.close()
 
 
 class Parts:
@@ -73,7 +154,7 @@ class Parts:
 
     def values(self) -> list[Any]:
         """The parts, in their order."""
-        return self.client.gather(self.futures)
+        return finished(self.client, self.futures)
 
     def total(self, function: Callable[..., tuple[Any, ...]], *arguments: Any) -> tuple[Any, ...]:
         """The sums of what function(part, *arguments) returns, added up in the order of parts."""

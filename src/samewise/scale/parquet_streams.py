@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from samewise.files import container
 from samewise.files.storable import made
 from samewise.learners.online.online_learner import OnlineLearner
 from samewise.learners.online.triplet_learner import TripletLearner
+from samewise.scale.row_blocks import SIDES, vectors
 
 TRIPLETS = ("anchor", "positive", "negative")
-PAIRS = ("left", "right")
 
 O = TypeVar("O", bound=OnlineLearner)  # noqa: E741 (an online learner)
 
@@ -87,7 +87,7 @@ def learn_stream(
         )
     learner = _begun(learner, checkpoint)
     done = learner.n_seen_ if learner.__sklearn_is_fitted__() else 0
-    columns = TRIPLETS if isinstance(learner, TripletLearner) else PAIRS
+    columns = TRIPLETS if isinstance(learner, TripletLearner) else SIDES
     blocks = _blocks(Path(folder), columns, done, block)
     n_blocks = 0
     for n_blocks, (members, y) in enumerate(blocks, start=1):
@@ -144,22 +144,9 @@ def _blocks(
                 if done >= len(batch):
                     done -= len(batch)
                     continue
-                members = np.stack([_vectors(batch, name, path) for name in columns], axis=1)
+                members = np.stack(
+                    [vectors(batch.column(name), name, path) for name in columns], axis=1
+                )
                 y = batch.column("y").to_numpy() if signed else None
                 yield members[done:], None if y is None else y[done:]
                 done = 0
-
-
-def _vectors(batch: Any, name: str, path: Path) -> Array:
-    """A column of lists of numbers as rows."""
-    import pyarrow.compute
-
-    column = batch.column(name)
-    lengths = np.unique(pyarrow.compute.list_value_length(column).to_numpy(zero_copy_only=False))
-    if len(lengths) != 1 or not lengths[0] > 0:
-        raise InvalidInputError(
-            f"Column {name!r} of {path} must hold lists of as many numbers in every row. Got lists "
-            f"of {', '.join(f'{length:g}' for length in lengths[:5])} numbers."
-        )
-    values: Array = column.flatten().to_numpy(zero_copy_only=False)
-    return values.reshape(len(column), -1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -14,8 +15,8 @@ from samewise.decide import vote
 from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.forms import Form
 from samewise.kernels.neighbors import top_k
-from samewise.scale.cluster import Parts
-from samewise.scale.row_blocks import RowBlock, row_blocks, shape_of, shapes, signs
+from samewise.scale.cluster import quiet
+from samewise.scale.row_blocks import RowBlock, RowBlocks, row_blocks, signs
 from samewise.scores.ranking import RetrievalScores, checked_k
 from samewise.scores.verification import Roc, roc
 from samewise.search import Index
@@ -65,10 +66,10 @@ def nearest(
     ...     nearest(None, [[0.8]], X, 3, client=client)[1]
     array([[1, 3, 0]])
     """
-    held, starts, n = _items(X, None, client)
-    k = checked_k(k, n)
-    parts = zip(held.then(_nearest, form, np.asarray(Q), k).values(), starts, strict=True)
-    return _closest([(C, rows + start) for (C, rows), start in parts], k)
+    parts, k = _closest_of_parts(_nearest, form, Q, row_blocks(X, None, client, labeled=False), k)
+    starts = accumulate((part.n for part in parts[:-1]), initial=0)
+    found = [(part.closeness, part.what + n) for part, n in zip(parts, starts, strict=True)]
+    return _closest(found, k)
 
 
 def classify(
@@ -110,10 +111,10 @@ def classify(
     ...     classify(None, [[0.8], [5.2]], X, y, 1, client=client)
     array(['low', 'high'], dtype='<U4')
     """
-    held, _, n = _items(X, y, client)
-    k = checked_k(n_neighbors, n)
-    parts = held.then(_nearest_labels, form, np.asarray(Q), k).values()
-    classes, labels = np.unique(_closest(parts, k)[1], return_inverse=True)
+    blocks = row_blocks(X, y, client)
+    parts, k = _closest_of_parts(_nearest_labels, form, Q, blocks, n_neighbors)
+    found = [(part.closeness, part.what) for part in parts]
+    classes, labels = np.unique(_closest(found, k)[1], return_inverse=True)
     return classes[vote(labels.reshape(-1, k), len(classes))[0]]
 
 
@@ -168,8 +169,8 @@ def ranking_scores(
     """Retrieval scores among items in parts, of which those of the query's label are relevant.
 
     The relevant items of a query are thresholds: each part counts which of its items come before
-    them, and the sums of these counts are ranks. So nothing is sorted beyond a part.
-    P·Q·R numbers travel, for R relevant items.
+    them, and the sums of these counts are ranks. So nothing is sorted beyond a part. Items are read
+    twice, and need not fit in memory. P·Q·R numbers travel, for R relevant items.
 
     Parameters
     ----------
@@ -217,43 +218,61 @@ def ranking_scores(
             f"labels must hold one label for each of the {len(Q)} queries. Got shape "
             f"{labels.shape}."
         )
-    held, _, n = _items(X, y, client)
-    cutoffs = [checked_k(k, n) for k in ks]
-    own = held.then(_relevant, form, Q, labels).values()
-    if not sum(len(found.queries) for found in own):
+    blocks = row_blocks(X, y, client)
+    cutoffs = [checked_k(k, sys.maxsize) for k in ks]
+    submit = blocks.client.submit
+    with quiet():
+        queries = submit(_itself, Q, pure=False)
+    parts = blocks.once(_relevant, form, queries, labels)
+    for k in cutoffs:
+        checked_k(k, sum(part.n for part in parts))
+    ends = list(accumulate(len(part.queries) for part in parts))
+    if not ends[-1]:
         raise DegenerateInputError(
             "No query has a relevant item: no label of the queries is one of the items. "
             "Check that both use the same labels."
         )
-    queries = np.concatenate([found.queries for found in own])
-    thresholds = np.concatenate([found.closeness for found in own])
-    ranks = np.concatenate([found.ranks for found in own])
-    ends = list(accumulate(len(found.queries) for found in own))
-    submit = held.client.submit
-    counts = [
-        submit(_before, part, form, Q, (queries, thresholds), (end - size, end), pure=False)
-        for part, end, size in zip(
-            held.futures, ends, (len(found.queries) for found in own), strict=True
-        )
-    ]
-    ranks = ranks + np.sum(held.client.gather(counts), axis=0)
-    return RetrievalScores(_measures(queries, ranks, len(Q), cutoffs))
+    with quiet():
+        relevant = submit(_of_all, parts, pure=False)
+    own = list(zip([0, *ends[:-1]], ends, strict=True))
+    before = np.sum(blocks.once(_before, form, queries, relevant, each=own), axis=0)
+    of_queries = np.concatenate([part.queries for part in parts])
+    return RetrievalScores(_measures(of_queries, before + 1, len(Q), cutoffs))
+
+
+class Closest(NamedTuple):
+    """The closest items of a part to each query, what is known of them, and how many it has."""
+
+    closeness: Array
+    what: NDArray[Any]
+    n: int
 
 
 class Relevant(NamedTuple):
-    """Relevant items of a part: their queries, how close they are, and their ranks in the part."""
+    """Relevant items of a part, or of all: their queries, rows in their part, and closeness.
+
+    n is how many items the part has, of all labels.
+    """
 
     queries: Indices
+    rows: Indices
     closeness: Array
-    ranks: Indices
+    n: int
 
 
-def _items(X: Any, y: Any, client: Any) -> tuple[Parts, list[int], int]:
-    """The parts, the number of the first item of each, and how many items there are."""
-    held = row_blocks(X, y, client, labeled=y is not None).held()
-    sizes, _, _ = shapes(held.then(shape_of).values())
-    ends = list(accumulate(sizes))
-    return held, [end - size for end, size in zip(ends, sizes, strict=True)], ends[-1]
+def _closest_of_parts(
+    find: Callable[..., Closest], form: Form | None, Q: ArrayLike, blocks: RowBlocks, k: int
+) -> tuple[list[Closest], int]:
+    """What find(block, form, Q, k) says of each part, and k."""
+    k = checked_k(k, sys.maxsize)
+    with quiet():
+        queries = blocks.client.submit(_itself, np.asarray(Q), pure=False)
+    parts = blocks.once(find, form, queries, k)
+    return parts, checked_k(k, sum(part.n for part in parts))
+
+
+def _itself(Q: Array) -> Array:
+    return Q
 
 
 def _closest(parts: list[tuple[Array, NDArray[Any]]], k: int) -> tuple[Array, NDArray[Any]]:
@@ -264,62 +283,80 @@ def _closest(parts: list[tuple[Array, NDArray[Any]]], k: int) -> tuple[Array, ND
     return np.take_along_axis(C, best, axis=1), np.take_along_axis(what, best, axis=1)
 
 
-def _nearest_labels(
-    block: RowBlock, form: Form | None, Q: Array, k: int
-) -> tuple[Array, NDArray[Any]]:
-    closeness, rows = _nearest(block, form, Q, k)
+def _nearest(block: RowBlock, form: Form | None, Q: Array, k: int) -> Closest:
+    n = len(block.X)
+    return Closest(*Index(form, block.X).query(Q, min(k, n)), n)
+
+
+def _nearest_labels(block: RowBlock, form: Form | None, Q: Array, k: int) -> Closest:
+    found = _nearest(block, form, Q, k)
     assert block.y is not None
-    return closeness, block.y[rows]
+    return found._replace(what=block.y[found.what])
 
 
 def _pair_closeness(block: RowBlock, form: Form) -> tuple[Array, NDArray[Any]]:
     return form.pair_closeness(block.X[:, 0], block.X[:, 1]), signs(block)
 
 
-def _nearest(block: RowBlock, form: Form | None, Q: Array, k: int) -> tuple[Array, Indices]:
-    return Index(form, block.X).query(Q, min(k, len(block.X)))
-
-
 def _relevant(block: RowBlock, form: Form, Q: Array, labels: NDArray[Any]) -> Relevant:
-    """Those of a part, from the first rank (1) to the last for each query."""
-    found = []
-    for rows, C in form.blocks(Q, block.X, block_bytes=BLOCK_BYTES):
-        order = np.argsort(-C, axis=1, kind="stable")
-        assert block.y is not None
-        hits = block.y[order] == labels[rows, None]
-        at, ranks = np.nonzero(hits)
-        closeness = np.take_along_axis(C, order, axis=1)[at, ranks]
-        found.append((np.arange(len(Q))[rows][at], closeness, ranks + 1))
-    return Relevant(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    """Those of a part, by query and row."""
+    y = block.y
+    assert y is not None
+    found: list[tuple[Indices, Indices, Array]] = []
+    # Text is never a number.
+    known = np.unique(labels) if _is_text(labels) == _is_text(y) else labels[:0]
+    rows = np.flatnonzero(np.isin(y, known))
+    rows = rows[np.argsort(y[rows], kind="stable")]
+    firsts, ends = (np.searchsorted(y[rows], known, side=side) for side in ("left", "right"))
+    for label, first, end in zip(known, firsts, ends, strict=True):
+        mine, queries = rows[first:end], np.flatnonzero(labels == label)
+        if len(mine):
+            for some, C in form.blocks(Q[queries], block.X[mine], block_bytes=BLOCK_BYTES):
+                of = np.repeat(queries[some], len(mine))
+                found.append((of, np.tile(mine, len(C)), C.ravel()))
+    return _together(found, len(y))
+
+
+def _is_text(labels: NDArray[Any]) -> bool:
+    return labels.dtype.kind in "OSU"
+
+
+def _of_all(parts: list[Relevant]) -> Relevant:
+    return _together([part[:3] for part in parts], sum(part.n for part in parts))
+
+
+def _together(found: list[tuple[Indices, Indices, Array]], n: int) -> Relevant:
+    if not found:
+        none = np.empty(0, dtype=np.int64)
+        return Relevant(none, none, np.empty(0), n)
+    queries, rows, closeness = zip(*found, strict=True)
+    return Relevant(np.concatenate(queries), np.concatenate(rows), np.concatenate(closeness), n)
 
 
 def _before(
-    block: RowBlock,
-    form: Form,
-    Q: Array,
-    relevant: tuple[Indices, Array],
-    own: tuple[int, int],
+    block: RowBlock, form: Form, Q: Array, relevant: Relevant, own: tuple[int, int]
 ) -> Indices:
-    """How many items of a part come before each relevant item of other parts.
+    """How many items of a part come before each relevant item of all parts.
 
-    Those that are equally close do if their part comes first: `own` are the places of the part's
-    own relevant items.
+    Of equally close items those of earlier parts come first, and within a part those of earlier
+    rows: `own` are the places of the part's own relevant items.
     """
-    queries, thresholds = relevant
-    counts = np.zeros(len(queries), dtype=np.int64)
-    earlier = np.arange(len(queries)) < own[0]
-    order = np.argsort(queries, kind="stable")
-    ends = np.searchsorted(queries[order], np.arange(len(Q) + 1))
+    counts = np.zeros(len(relevant.queries), dtype=np.int64)
+    order = np.argsort(relevant.queries, kind="stable")
+    ends = np.searchsorted(relevant.queries[order], np.arange(len(Q) + 1))
     for rows, C in form.blocks(Q, block.X, block_bytes=BLOCK_BYTES):
         rising = np.sort(C, axis=1)
         for i, query in enumerate(np.arange(len(Q))[rows]):
             mine = order[ends[query] : ends[query + 1]]
-            below, up_to = (
-                np.searchsorted(rising[i], thresholds[mine], side=side)
-                for side in ("left", "right")
-            )
-            counts[mine] = rising.shape[1] - np.where(earlier[mine], up_to, below)
-    counts[slice(*own)] = 0
+            inside = np.flatnonzero((own[0] <= mine) & (mine < own[1]))
+            at = relevant.closeness[mine]
+            # As this product rounds it, so that no item comes before itself.
+            at[inside] = C[i, relevant.rows[mine[inside]]]
+            below, up_to = (np.searchsorted(rising[i], at, side=side) for side in ("left", "right"))
+            counts[mine] = C.shape[1] - np.where(mine < own[1], up_to, below)
+            for j in inside[up_to[inside] - below[inside] > 1]:
+                equal = C[i, : relevant.rows[mine[j]]] == at[j]
+                counts[mine[j]] += np.count_nonzero(equal)
     return counts
 
 

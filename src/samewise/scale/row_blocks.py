@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
 
 from samewise._typing import Array
 from samewise.exceptions import InvalidInputError
 from samewise.learners.dense_rows import check_scale
-from samewise.scale.cluster import Parts, connected, dask
+from samewise.scale.cluster import Parts, connected, dask, finished
+from samewise.supervision.supervision_checks import check_one_kind
 
 KINDS = (
     "Give a Dask array, a Dask dataframe, or a folder of .parquet or .npy files; "
     "dask.array.from_array makes a Dask array of one in memory."
 )
+
+SIDES = ("left", "right")
+"""Columns of pairs of vectors."""
 
 
 class RowBlock(NamedTuple):
@@ -42,6 +47,8 @@ class Shape(NamedTuple):
 class RowBlocks:
     """Blocks of rows in their order, as tasks that have not run.
 
+    Those that turn out to have no rows, as partitions of a dataframe may, are dropped.
+
     Attributes
     ----------
     client : distributed.Client
@@ -62,15 +69,26 @@ class RowBlocks:
 
         With `each`, its next entry is one more argument.
         """
-        make = dask().delayed(function, pure=False)
+        make = dask().delayed(_unless_empty, pure=False)
         own = [()] * len(self.tasks) if each is None else [(one,) for one in each]
         tasks = zip(self.tasks, own, strict=True)
-        results = [make(task, *arguments, *more) for task, more in tasks]
-        return self.client.gather(self.client.compute(results))
+        results = [make(function, task, *arguments, *more) for task, more in tasks]
+        found = finished(self.client, self.client.compute(results))
+        self._keep([result is not None for result in found])
+        return [result for result in found if result is not None]
 
     def held(self) -> Parts:
         """The blocks, held by the workers from now on."""
-        return Parts(self.client, self.client.compute(self.tasks))
+        parts = Parts(self.client, self.client.compute(self.tasks))
+        full = parts.then(_has_rows).values()
+        self._keep(full)
+        return Parts(self.client, list(compress(parts.futures, full)))
+
+    def _keep(self, full: list[bool]) -> None:
+        """Drop the blocks without rows."""
+        if not any(full):
+            raise InvalidInputError("X has no rows. Got nothing to learn from.")
+        self.tasks[:] = compress(self.tasks, full)
 
 
 def row_blocks(X: Any, y: Any, client: Any, *, sides: int = 0, labeled: bool = True) -> RowBlocks:
@@ -90,13 +108,15 @@ def row_blocks(X: Any, y: Any, client: Any, *, sides: int = 0, labeled: bool = T
     if y is None and labeled:
         raise InvalidInputError("y is needed: labels in as many blocks as X has. Got None.")
     if isinstance(X, str | os.PathLike):
-        raw, names = _files(Path(X), y)
+        raw, names, places = _files(Path(X), y, sides)
     else:
-        raw, names = _collections(X, y)
+        raw, names = _collections(X, y, sides)
+        places = [f"block {number} of X" for number in range(len(raw))]
     if not raw:
         raise InvalidInputError("X has no blocks of rows. Got nothing to learn from.")
     make = dask().delayed(_checked, pure=False)
-    return RowBlocks(client, [make(x, labels, sides) for x, labels in raw], names)
+    tasks = [make(*block, sides, place) for block, place in zip(raw, places, strict=True)]
+    return RowBlocks(client, tasks, names)
 
 
 def shapes(blocks: list[Shape]) -> tuple[list[int], int, np.dtype[Any]]:
@@ -106,7 +126,7 @@ def shapes(blocks: list[Shape]) -> tuple[list[int], int, np.dtype[Any]]:
         if shape.n_features != first.n_features:
             raise InvalidInputError(
                 f"Every block of X must have as many features as the first, {first.n_features}. "
-                f"RowBlock {number} has {shape.n_features}."
+                f"Block {number} has {shape.n_features}."
             )
     return [shape.n for shape in blocks], first.n_features, max(shape.dtype for shape in blocks)
 
@@ -127,19 +147,23 @@ def signs(block: RowBlock) -> NDArray[Any]:
     return y
 
 
-def _collections(X: Any, y: Any) -> tuple[list[tuple[Any, Any]], list[str] | None]:
+def _collections(X: Any, y: Any, sides: int) -> tuple[list[tuple[Any, Any]], list[str] | None]:
     """Blocks of Dask's arrays and dataframes."""
     if not _is_dask(X):
         raise InvalidInputError(f"X is a {type(X).__name__}. {KINDS}")
     names = None
     if hasattr(X, "columns"):
         columns = list(X.columns)
-        names = columns if all(isinstance(name, str) for name in columns) else None
+        if sides:
+            _check_columns("the dataframe", columns, SIDES)
+        else:
+            _check_numbers(X.dtypes)
+            names = columns if all(isinstance(name, str) for name in columns) else None
     elif X.ndim not in (2, 3):
         raise InvalidInputError(f"X must have rows and features. Got {X.ndim} dimensions.")
     else:
         X = X.rechunk({axis: -1 for axis in range(1, X.ndim)})
-    rows = list(np.ravel(X.to_delayed()))
+    rows = _blocks(X)
     if y is None:
         return [(block, None) for block in rows], names
     if not _is_dask(y):
@@ -152,12 +176,20 @@ def _collections(X: Any, y: Any) -> tuple[list[tuple[Any, Any]], list[str] | Non
                 f"X and y must have as many rows. Got {X.shape[0]} and {y.shape[0]}."
             )
         y = y.rechunk({0: X.chunks[0]})
-    labels = list(np.ravel(y.to_delayed()))
+    labels = _blocks(y)
     if len(labels) != len(rows):
         raise InvalidInputError(
             f"X and y must have as many blocks. Got {len(rows)} and {len(labels)}."
         )
     return list(zip(rows, labels, strict=True)), names
+
+
+def _blocks(values: Any) -> list[Any]:
+    """The blocks; partitions of a dataframe as they are, without small files put together."""
+    if hasattr(values, "simplify"):
+        # Dask would put more files together the fewer columns are read: other ones for X than y.
+        return list(values.simplify().to_delayed(optimize_graph=False))
+    return list(np.ravel(values.to_delayed()))
 
 
 def _sizes_known(values: Any) -> bool:
@@ -169,32 +201,55 @@ def _is_dask(values: Any) -> bool:
     return dask().is_dask_collection(values) and hasattr(values, "to_delayed")
 
 
-def _files(folder: Path, y: Any) -> tuple[list[tuple[Any, Any]], list[str] | None]:
+def _check_numbers(dtypes: Any) -> None:
+    """Refuse columns of a dataframe that hold no numbers."""
+    for name, dtype in dtypes.items():
+        if getattr(dtype, "kind", "O") not in "biuf":
+            raise InvalidInputError(
+                f"Column {name!r} of X holds {dtype}, not numbers. Leave it out, or make numbers "
+                "of it, such as one column for each category."
+            )
+
+
+def _check_columns(where: str, columns: Collection[str], wanted: Sequence[str]) -> None:
+    """Refuse a table without some columns."""
+    missing = [name for name in wanted if name not in columns]
+    if missing:
+        raise InvalidInputError(
+            f"In {where}: it must have the columns {', '.join(map(str, wanted))}. It lacks "
+            f"{', '.join(map(str, missing))}."
+        )
+
+
+def _files(
+    folder: Path, y: Any, sides: int
+) -> tuple[list[tuple[Any, Any]], list[str] | None, list[str]]:
     """Blocks of a folder, one for each file, in the order of their names."""
     read = dask().delayed(pure=False)
     if not folder.is_dir():
         raise InvalidInputError(f"{folder} is not a folder. {KINDS}")
     tables = sorted(folder.glob("*.parquet"))
     if tables:
-        import pyarrow.parquet
-
-        columns = pyarrow.parquet.read_schema(tables[0]).names
-        if y is not None and y not in columns:
+        schema = _parquet().read_schema(tables[0])
+        columns = schema.names
+        if y is not None and (not isinstance(y, str) or y not in columns):
             raise InvalidInputError(
                 f"y must be a column of the Parquet files, {', '.join(columns[:20])}. Got {y!r}."
             )
-        features = [name for name in columns if name != y]
+        features = list(SIDES) if sides else [name for name in columns if name != y]
         raw = [
             (
-                read(_read_columns)(path, features),
+                read(_read_columns)(path, features, bool(sides)),
                 None if y is None else read(_read_column)(path, y),
             )
             for path in tables
         ]
-        return raw, features
+        vectors = any(name in columns and _is_list(schema.field(name).type) for name in features)
+        return raw, None if vectors else features, list(map(str, tables))
     arrays = sorted(folder.glob("*.npy"))
+    where = list(map(str, arrays))
     if y is None:
-        return [(read(_read_array)(path), None) for path in arrays], None
+        return [(read(_read_array)(path), None) for path in arrays], None, where
     labels = sorted(Path(y).glob("*.npy")) if isinstance(y, str | os.PathLike) else []
     if len(labels) != len(arrays):
         raise InvalidInputError(
@@ -202,42 +257,121 @@ def _files(folder: Path, y: Any) -> tuple[list[tuple[Any, Any]], list[str] | Non
             f"the labels of one. Got {len(labels)} files of {y!r}."
         )
     pairs = zip(arrays, labels, strict=True)
-    return [(read(_read_array)(path), read(_read_array)(known)) for path, known in pairs], None
+    return (
+        [(read(_read_array)(path), read(_read_array)(known)) for path, known in pairs],
+        None,
+        where,
+    )
 
 
 def _read_array(path: Path) -> NDArray[Any]:
     # A copy: mapped pages count in the memory that Dask watches.
-    return np.load(path, allow_pickle=False)
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InvalidInputError(
+            f"{path} cannot be read as an array of numbers or of text of a fixed length: {error}"
+        ) from error
 
 
-def _read_columns(path: Path, names: list[str]) -> NDArray[Any]:
-    import pyarrow.parquet
+def _parquet() -> Any:
+    """The module, or an error that says what to install."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install 'samewise[scale]'.") from error
+    return pyarrow.parquet
 
-    table = pyarrow.parquet.read_table(path, columns=names, memory_map=False)
-    return np.column_stack([table.column(name).to_numpy() for name in names])
+
+def _table(path: Path, names: list[str]) -> Any:
+    """Some columns of a file."""
+    try:
+        file = _parquet().ParquetFile(path)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{path} cannot be read as a Parquet file: {error}") from error
+    with file:
+        _check_columns(str(path), file.schema_arrow.names, names)
+        return file.read(columns=names)
+
+
+def _read_columns(path: Path, names: list[str], as_sides: bool) -> NDArray[Any]:
+    """Features of a file, where vectors have a column for each of their numbers; or both sides."""
+    table = _table(path, names)
+    columns = [
+        vectors(table.column(name).combine_chunks(), name, path)
+        if _is_list(table.schema.field(name).type)
+        else table.column(name).to_numpy()
+        for name in names
+    ]
+    return np.stack(columns, axis=1) if as_sides else np.column_stack(columns)
 
 
 def _read_column(path: Path, name: str) -> NDArray[Any]:
-    import pyarrow.parquet
-
-    return pyarrow.parquet.read_table(path, columns=[name]).column(name).to_numpy()
+    return np.asarray(_table(path, [name]).column(name).to_pandas())
 
 
-def _checked(X: Any, y: Any, sides: int) -> RowBlock:
+def _is_list(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    return kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)
+
+
+def vectors(column: Any, name: str, path: Path) -> Array:
+    """A column of lists of numbers as rows."""
+    import pyarrow.compute
+
+    lengths = np.unique(pyarrow.compute.list_value_length(column).to_numpy(zero_copy_only=False))
+    if len(column) and (len(lengths) != 1 or not lengths[0] > 0):
+        raise InvalidInputError(
+            f"Column {name!r} of {path} must hold lists of as many numbers in every row. Got lists "
+            f"of {', '.join(f'{length:g}' for length in lengths[:5])} numbers."
+        )
+    values: Array = column.flatten().to_numpy(zero_copy_only=False)
+    return values.reshape(len(column), -1 if len(column) else 1)
+
+
+def _checked(X: Any, y: Any, sides: int, place: str) -> RowBlock:
     """A block whose values are finite and whose labels fit."""
+    try:
+        return _block(X, y, sides)
+    except ValueError as error:
+        raise InvalidInputError(f"In {place}: {error}") from error
+
+
+def _block(X: Any, y: Any, sides: int) -> RowBlock:
+    n = len(X)
+    if sides and hasattr(X, "columns"):
+        X = [np.stack(X[name].to_list()) for name in SIDES] if n else []
+        X = np.stack(X, axis=1) if n else np.empty((0, sides, 1))
     X = check_array(
-        np.asarray(X), dtype=[np.float64, np.float32], allow_nd=bool(sides), input_name="X"
+        np.asarray(X),
+        dtype=[np.float64, np.float32],
+        allow_nd=bool(sides),
+        ensure_min_samples=0,
+        input_name="X",
     )
     if sides and (X.ndim != 3 or X.shape[1] != sides):
         raise InvalidInputError(
             f"Pairs must be an array of shape (n, {sides}, d), with +1 or -1 in y. Got blocks of "
             f"shape {X.shape}; sample pairs of labeled examples with Pairs.from_labels."
         )
-    check_scale(X.reshape(-1, X.shape[-1]))
+    if n:
+        check_scale(X.reshape(-1, X.shape[-1]))
     if y is not None:
         y = column_or_1d(np.asarray(y))
-        if len(y) != len(X):
+        if len(y) != n:
             raise InvalidInputError(
-                f"A block of y must have as many rows as that of X, {len(X)}. Got {len(y)}."
+                f"A block of y must have as many rows as that of X, {n}. Got {len(y)}."
             )
+        assert_all_finite(y, input_name="y")
+        check_one_kind(y)
     return RowBlock(X, y)
+
+
+def _has_rows(block: RowBlock) -> bool:
+    return len(block.X) > 0
+
+
+def _unless_empty(function: Callable[..., Any], block: RowBlock, *arguments: Any) -> Any:
+    """function(block, *arguments), or None for a block without rows."""
+    return function(block, *arguments) if len(block.X) else None
