@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise._typing import Indices, Matrix
+from samewise.compat.metric_learn.exceptions import PreprocessorError
 from samewise.exceptions import InvalidInputError
 from samewise.supervision.supervision_checks import checked_matrix
 
@@ -21,9 +22,21 @@ class Tuples(NamedTuple):
     rows: Indices
 
 
-def formed(given: Any, preprocessor: Any) -> Any:
+def formed(given: NDArray[Any], preprocessor: Any) -> Any:
     """The points of some indices."""
-    return preprocessor(given) if callable(preprocessor) else np.asarray(preprocessor)[given]
+    if not callable(preprocessor):
+        return np.asarray(preprocessor)[given]
+    try:
+        points = preprocessor(given)
+        shape = np.shape(points)
+    except Exception as error:
+        raise PreprocessorError(f"The preprocessor failed: {error!r}") from error
+    if len(shape) != 2 or shape[0] != len(given):
+        raise PreprocessorError(
+            f"The preprocessor must give an array of shape ({len(given)}, n_features) for "
+            f"{len(given)} indices. Got one of shape {shape}."
+        )
+    return points
 
 
 def read_tuples(given: Any, size: int, preprocessor: Any) -> Tuples:
@@ -54,7 +67,7 @@ def read_tuples(given: Any, size: int, preprocessor: Any) -> Tuples:
         )
     if callable(preprocessor):
         known, places = np.unique(found, return_inverse=True)
-        return Tuples(checked_matrix(preprocessor(known)), places.reshape(found.shape))
+        return Tuples(checked_matrix(formed(known, preprocessor)), places.reshape(found.shape))
     if found.dtype.kind not in "iu":
         raise InvalidInputError(
             f"Indices into an array must be whole numbers. Got {found.dtype}; give integers, or a "
