@@ -106,16 +106,21 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# All sections, or those that are named: make bench comparison search.
+SECTIONS := $(if $(filter bench,$(firstword $(MAKECMDGOALS))),$(wordlist 2,99,$(MAKECMDGOALS)))
+
 bench: $(INSTALLED)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(SECTIONS)
 
 # Processes are killed, disks filled, files read while they are written; it counts what is lost.
 torture: $(INSTALLED)
 	$(BIN)/python -m torture
 
 # Learners on a cluster of two processes: workers killed at more moments, and more of the letters.
+ifeq ($(filter scale,$(SECTIONS)),)
 scale: $(INSTALLED)
 	SAMEWISE_SCALE=1 $(BIN)/python -m pytest tests/scale
+endif
 
 # Hostile input, for MINUTES and from SEED; what fails ends it with an error and a small input.
 fuzz: $(INSTALLED)
@@ -169,3 +174,9 @@ $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	@touch $@
+
+# Sections of the benchmarks are no targets.
+ifneq ($(SECTIONS),)
+.PHONY: $(SECTIONS)
+$(SECTIONS): ; @:
+endif

@@ -53,6 +53,9 @@ def metric_learn(method: str, given: dict[str, np.ndarray]) -> Fit:
     limit = int(given["max_iter"])
     if method == "RCA":
         return lambda: (package.RCA().fit(given["X"], given["chunklets"]).components_, True)
+    if method == "LFDA":
+        lfda = package.LFDA(n_components=given["X"].shape[1] // 2)
+        return lambda: (lfda.fit(given["X"], given["y"]).components_, True)
     if method == "SDML":
         told = np.column_stack([given["left"], given["right"]]), given["sign"]
         mended(package)
@@ -64,9 +67,9 @@ def metric_learn(method: str, given: dict[str, np.ndarray]) -> Fit:
     if method == "LSML":
         told, more = (given["quadruplets"].T,), {}
         learner = package.LSML(max_iter=limit, preprocessor=given["X"])
-    elif method == "NCA":
+    elif method in ("NCA", "MLKR"):
         told, more = (given["X"], given["y"]), {}
-        learner = package.NCA(max_iter=limit)
+        learner = getattr(package, method)(max_iter=limit)
     else:
         told = np.column_stack([given["left"], given["right"]]), given["sign"]
         more = {"bounds": given["bounds"].copy()} if method == "ITML" else {}
@@ -121,13 +124,31 @@ def mlpack(method: str, given: dict[str, np.ndarray]) -> Fit:
 
 def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
     """Up to the aim; without one (NaN), as far as the defaults go."""
-    from samewise import ITML, LSML, MMC, NCA, RCA, SCML, SDML, Pairs, Quadruplets, Triplets
+    from samewise import (
+        ITML,
+        LFDA,
+        LSML,
+        MLKR,
+        MMC,
+        NCA,
+        RCA,
+        SCML,
+        SDML,
+        Pairs,
+        Quadruplets,
+        Triplets,
+    )
 
     X, aim = given["X"], float(given["aim"])
     if method == "RCA":
         return lambda: (RCA().fit(X, chunklets=given["chunklets"]).components_, True)
-    if method == "NCA":
-        told, learner = (X, given["y"]), NCA()
+    if method == "LFDA":
+        k = max(1, min(7, X.shape[1] - 1))
+        lfda = LFDA(X.shape[1] // 2, n_neighbors=k)
+        return lambda: (lfda.fit(X, given["y"]).components_, True)
+    if method in ("NCA", "MLKR"):
+        # MLKR has many minima: from where metric-learn starts.
+        told, learner = (X, given["y"]), NCA() if method == "NCA" else MLKR(init="identity")
     elif method == "LSML":
         told, learner = (Quadruplets(X, *given["quadruplets"]),), LSML(1.0)
     elif method == "SCML":
@@ -152,7 +173,7 @@ def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
 
 def part(method: str, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """A small problem: compiles, or loads what was compiled before."""
-    names = ("X", "y") if method == "NCA" else ("left", "right", "sign")
+    names = ("X", "y") if method in ("NCA", "MLKR", "LFDA") else ("left", "right", "sign")
     some = {name: given[name][:300] for name in names}
     some |= {name: given[name][:, :300] for name in ("quadruplets", "triplets") if name in given}
     return {**given, "aim": np.array(np.nan), **some}

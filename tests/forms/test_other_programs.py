@@ -136,3 +136,44 @@ def test_neighbors_in_onnx(kind, dtype, tmp_path):
         with pytest.raises(InvalidInputError, match=said):
             call()
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", DOTS)
+def test_maps_of_similarities_as_layers(kind, dtype, tmp_path):
+    safetensors = pytest.importorskip("safetensors")
+    form, path = DOTS[kind](dtype), tmp_path / "map.safetensors"
+    queries, items = X.astype(dtype), ITEMS.astype(dtype)
+    form.to_safetensors(path)
+    with safetensors.safe_open(path, "np") as file:
+        Q = queries @ file.get_tensor("weight").T
+        assert file.get_tensor("weight").dtype == dtype
+        assert file.metadata()["output"] == "query"
+    P = items
+    if kind == "low rank":
+        form.to_safetensors(path, output="item")
+        with safetensors.safe_open(path, "np") as file:
+            P = items @ file.get_tensor("weight").T
+    else:
+        with pytest.raises(InvalidInputError, match="Under a Bilinear items stay as they are"):
+            form.to_safetensors(tmp_path / "other", output="item")
+    rtol = 1e-4 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(Q @ P.T, form.cross(queries, items), rtol=rtol, atol=1e-5)
+    with pytest.raises(InvalidInputError, match="output must be one of 'query', 'item'"):
+        form.to_safetensors(tmp_path / "other", output="pairs")
+    with pytest.raises(InvalidInputError, match="divides by the lengths of rows"):
+        NormalizedBilinear(np.eye(5)).to_safetensors(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_layer_of_torch_maps_as_the_form_does(form, tmp_path):
+    pytest.importorskip("safetensors")
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import load_file
+
+    form.to_safetensors(tmp_path / "map.safetensors")
+    layer = torch.nn.Linear(5, 3, bias=False, dtype=torch.float64)
+    layer.load_state_dict(load_file(tmp_path / "map.safetensors"))
+    with torch.no_grad():
+        mapped = layer(torch.from_numpy(X)).numpy()
+    np.testing.assert_allclose(mapped, form.embed(X), rtol=1e-5, atol=1e-6)

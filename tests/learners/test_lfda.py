@@ -30,6 +30,8 @@ def test_scikit_learns_own_checks(estimator, check):
 def test_it_is_the_loop(labeled, kind, k, n_components, monkeypatch):
     X, y = labeled
     monkeypatch.setattr(module, "BLOCK_BYTES", 8 * 20 * 3)
+    if k == 1:
+        monkeypatch.setattr(module, "KEPT_BYTES", 0)
     learner = LFDA(n_components, n_neighbors=k, embedding_type=kind).fit(X, y)
     L = reference.lfda(X, y, k, n_components, kind)
     assert learner.components_.shape == L.shape

@@ -17,7 +17,7 @@ from samewise.forms._input_checks import (
     check_overflow,
     check_square,
 )
-from samewise.forms.dot_graphs import save_dot_graph
+from samewise.forms.dot_graphs import save_dot_graph, save_dot_weight
 from samewise.forms.form import LITTLE, Form
 from samewise.forms.low_rank import LowRankBilinear, leading_factors
 from samewise.kernels import normalizers
@@ -139,12 +139,36 @@ class Bilinear(Form):
         All have the type of the matrix, float32 or float64. It needs the package onnx:
         ``pip install 'samewise[onnx]'``.
         """
+        self._check_plain()
+        save_dot_graph(path, type(self).__name__, self.matrix, None, output)
+
+    def to_safetensors(self, path: str | os.PathLike[str], *, output: str = "query") -> None:
+        """Write the map of queries as the weight of a linear layer, for torch.
+
+        ``torch.nn.Linear(m, k, bias=False)`` takes it by ``load_state_dict``. It holds one array,
+        "weight". The similarity is the dot product of a mapped query and an item.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced as a whole or not at all.
+        output : {"query", "item"}, default="query"
+            Whose map. Items have none: they stay as they are.
+
+        Notes
+        -----
+        It needs the package safetensors: ``pip install 'samewise[safetensors]'``.
+        """
+        self._check_plain()
+        save_dot_weight(path, type(self).__name__, self.matrix, None, output)
+
+    def _check_plain(self) -> None:
+        """Refuse what a file of matrices does not say."""
         if type(self) is not Bilinear:
             raise InvalidInputError(
                 f"{type(self).__name__} divides by the lengths of rows, which no file of matrices "
                 "says. Give rows of unit length to Bilinear(form.matrix), and write that."
             )
-        save_dot_graph(path, type(self).__name__, self.matrix, None, output)
 
     def _embed_query(self, Q: Matrix) -> Array:
         return times(Q, self.matrix.astype(Q.dtype, copy=False))

@@ -1,4 +1,4 @@
-"""ONNX graphs of similarities that are dot products of a mapped query and a mapped item."""
+"""Similarities that are dot products of a mapped query and a mapped item, in files of others."""
 
 from __future__ import annotations
 
@@ -9,9 +9,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise.exceptions import InvalidInputError
-from samewise.files.tensor_files import needed, save_graph
+from samewise.files.tensor_files import needed, save_graph, save_tensors
 
 OUTPUTS = ("query", "item", "pairs")
+
+
+def save_dot_weight(
+    path: str | os.PathLike[str],
+    owner: str,
+    left: NDArray[Any],
+    right: NDArray[Any] | None,
+    output: str,
+) -> None:
+    """Write the map of queries, or that of items, as the weight of a linear layer.
+
+    Parameters
+    ----------
+    path : str or path
+    owner : str
+        The form's class.
+    left : array of shape (m, k)
+        Queries become QL.
+    right : array of shape (n, k) or None
+        Items become PR; None is the identity.
+    output : {"query", "item"}
+    """
+    if output not in OUTPUTS[:2]:
+        raise InvalidInputError(f"output must be one of 'query', 'item'. Got {output!r}.")
+    matrix = left if output == "query" else right
+    if matrix is None:
+        raise InvalidInputError(
+            f"Under a {owner} items stay as they are: only queries are mapped. Use "
+            "output='query', or reduce the form first."
+        )
+    about = {"kind": "samewise linear map", "form": owner, "output": output}
+    save_tensors(path, {"weight": matrix.T}, about)
 
 
 def save_dot_graph(

@@ -13,7 +13,7 @@ from samewise._typing import Array, Matrix
 from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import check_matrix
-from samewise.forms.dot_graphs import save_dot_graph
+from samewise.forms.dot_graphs import save_dot_graph, save_dot_weight
 from samewise.forms.form import LITTLE, MAX_BYTES, Form
 from samewise.kernels.pairwise import all_dots, row_dots, row_slices, times
 
@@ -168,6 +168,25 @@ class LowRankBilinear(Form):
         ``pip install 'samewise[onnx]'``.
         """
         save_dot_graph(path, type(self).__name__, self.left, self.right, output)
+
+    def to_safetensors(self, path: str | os.PathLike[str], *, output: str = "query") -> None:
+        """Write the map of queries or of items as the weight of a linear layer, for torch.
+
+        ``torch.nn.Linear(m, k, bias=False)`` takes it by ``load_state_dict``. It holds one array,
+        "weight". The similarity is the dot product of a mapped query and a mapped item.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced as a whole or not at all.
+        output : {"query", "item"}, default="query"
+            Whose map.
+
+        Notes
+        -----
+        It needs the package safetensors: ``pip install 'samewise[safetensors]'``.
+        """
+        save_dot_weight(path, type(self).__name__, self.left, self.right, output)
 
     @property
     def _width(self) -> int:

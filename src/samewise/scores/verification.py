@@ -274,6 +274,8 @@ def _gain(tp: _Floats, fp: _Floats, criterion: str, beta: float, rate: float) ->
     if not 0 < beta < np.inf:
         raise InvalidInputError(f"beta must be a positive number. Got {beta} instead.")
     fn, tn = tp[-1] - tp, fp[-1] - fp
+    # 1 − 0.9 is a little below 0.1, which one of ten has.
+    rate += 4 * np.finfo(np.float64).eps
     match criterion:
         case "accuracy":
             return tp + tn

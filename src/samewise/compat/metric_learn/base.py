@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,22 +28,21 @@ from samewise.supervision import Pairs
 
 STRATEGIES = {"accuracy": "accuracy", "f_beta": "f_beta", "max_tpr": "far", "max_tnr": "frr"}
 """metric-learn's names for how a threshold is calibrated, and ours."""
+LEAST_BETA = 1e-6
+"""F_β is the precision up to rounding; among equally precise thresholds the recall decides."""
 
 
-class MahalanobisLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MahalanobisLearner(BaseEstimator):
     """A learned map, and the distance after it.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        L.
-    metric_ : Mahalanobis
-        The form.
+        L. All else follows from it, also if it is set by hand.
     """
 
     preprocessor: Any
     components_: NDArray[np.float64]
-    metric_: Mahalanobis
 
     def _points(self, X: Any, y: Any = None, reset: bool = True) -> Any:
         """Points, or indices of them, checked as scikit-learn does; with y both."""
@@ -56,13 +61,14 @@ class MahalanobisLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _keep(self, form: Any) -> Self:
         """Take over a learned form."""
-        self.metric_ = Mahalanobis.from_components(np.asarray(form.components, dtype=np.float64))
-        self.components_ = np.array(self.metric_.components)
+        self.components_ = np.array(form.components, dtype=np.float64)
         return self
 
     @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
+    def metric_(self) -> Mahalanobis:
+        """The learned form: what samewise saves, searches and decides with."""
+        check_is_fitted(self, "components_")
+        return Mahalanobis.from_components(np.atleast_2d(self.components_))
 
     def transform(self, X: Any) -> Array:
         """X Lᵀ.
@@ -145,8 +151,7 @@ class MahalanobisLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
         def metric_fun(u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
             """The learned distance of two points."""
-            difference = L @ (vector(u) - vector(v))
-            total = float(difference @ difference)
+            total = float(np.sum((L @ (vector(u) - vector(v))) ** 2))
             return total if squared else float(np.sqrt(total))
 
         return metric_fun
@@ -163,7 +168,15 @@ class MahalanobisLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self.components_.T @ self.components_
 
 
-class PairsClassifier(MahalanobisLearner):
+class PointsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MahalanobisLearner):
+    """A learner of points."""
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+
+class PairsClassifier(ClassifierMixin, MahalanobisLearner):
     """A learner of pairs, with a threshold on distances.
 
     Attributes
@@ -276,7 +289,7 @@ class PairsClassifier(MahalanobisLearner):
         min_rate : float in [0, 1], default=None
             For the last two.
         beta : float, default=1.0
-            For "f_beta".
+            For "f_beta": how much recall weighs against precision; at 0 precision alone counts.
 
         Returns
         -------
@@ -287,8 +300,9 @@ class PairsClassifier(MahalanobisLearner):
         check_calibration(strategy, min_rate, beta)
         rate = {} if min_rate is None else {"rate": 1 - min_rate}
         criterion: Any = STRATEGIES[strategy]
+        weight = max(abs(float(beta)), LEAST_BETA)
         scores = self.decision_function(pairs_valid)
-        self.threshold_ = -choose_threshold(scores, y_valid, criterion, beta=beta, **rate)
+        self.threshold_ = -choose_threshold(scores, y_valid, criterion, beta=weight, **rate)
         return self
 
     def _calibrated(self, pairs: Any, y: Any, params: dict[str, Any] | None) -> Self:
@@ -308,16 +322,16 @@ def check_calibration(
             f"strategy must be one of {', '.join(map(repr, STRATEGIES))}. Got {strategy!r}."
         )
     if strategy.startswith("max_") and (
-        not isinstance(min_rate, int | float) or not 0 <= min_rate <= 1
+        not isinstance(min_rate, Real) or not 0 <= float(min_rate) <= 1
     ):
         raise InvalidInputError(
             f"strategy={strategy!r} needs a min_rate from 0 to 1. Got {min_rate!r}."
         )
-    if strategy == "f_beta" and not isinstance(beta, int | float):
+    if strategy == "f_beta" and not isinstance(beta, Real):
         raise InvalidInputError(f"beta must be a number. Got {beta!r}.")
 
 
-class ComparisonsClassifier(MahalanobisLearner):
+class ComparisonsClassifier(ClassifierMixin, MahalanobisLearner):
     """A learner of triplets or quadruplets."""
 
     classes_: ClassVar[NDArray[Any]] = np.array([0, 1])
@@ -355,11 +369,14 @@ class ComparisonsClassifier(MahalanobisLearner):
         Returns
         -------
         array of shape (n,)
-            1 or −1; 0 for equal distances.
+            1 or −1; for equal distances −1 of triplets, and 0 of quadruplets.
         """
-        return np.sign(self.decision_function(tuples))
+        margins = self.decision_function(tuples)
+        return np.where(margins > 0, 1.0, -1.0) if self._tuple_size == 3 else np.sign(margins)
 
-    def score(self, tuples: ArrayLike) -> float:
+    def score(  # type: ignore[override]
+        self, tuples: ArrayLike
+    ) -> float:
         """The part of the triplets or quadruplets that is right.
 
         Parameters
@@ -370,6 +387,6 @@ class ComparisonsClassifier(MahalanobisLearner):
         Returns
         -------
         float
-            Equal distances count a half.
+            Quadruplets of equal distances count a half.
         """
         return float(self.predict(tuples).mean() / 2 + 0.5)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from samewise._typing import Indices, Matrix
+from samewise.compat.metric_learn.exceptions import PreprocessorError
 from samewise.exceptions import InvalidInputError
 from samewise.kernels.sparse_structure import sound_rows
 from samewise.supervision.supervision_checks import checked_indices, checked_matrix
@@ -23,13 +24,23 @@ class Tuples(NamedTuple):
     rows: Indices
 
 
-def formed(given: Any, preprocessor: Any) -> Any:
+def formed(given: NDArray[Any], preprocessor: Any) -> Any:
     """The points of some indices."""
-    if callable(preprocessor):
-        return preprocessor(given)
-    known = sound_rows(preprocessor, "The preprocessor")
-    known = known if sp.issparse(known) else np.asarray(known)
-    return known[checked_indices(given, known.shape[0], "X")]
+    if not callable(preprocessor):
+        known = sound_rows(preprocessor, "The preprocessor")
+        known = known if sp.issparse(known) else np.asarray(known)
+        return known[checked_indices(given, known.shape[0], "X")]
+    try:
+        points = preprocessor(given)
+        shape = np.shape(points)
+    except Exception as error:
+        raise PreprocessorError(f"The preprocessor failed: {error!r}") from error
+    if len(shape) != 2 or shape[0] != len(given):
+        raise PreprocessorError(
+            f"The preprocessor must give an array of shape ({len(given)}, n_features) for "
+            f"{len(given)} indices. Got one of shape {shape}."
+        )
+    return points
 
 
 def read_tuples(given: Any, size: int, preprocessor: Any) -> Tuples:
@@ -60,7 +71,7 @@ def read_tuples(given: Any, size: int, preprocessor: Any) -> Tuples:
         )
     if callable(preprocessor):
         known, places = np.unique(found, return_inverse=True)
-        return Tuples(checked_matrix(preprocessor(known)), places.reshape(found.shape))
+        return Tuples(checked_matrix(formed(known, preprocessor)), places.reshape(found.shape))
     if found.dtype.kind not in "iu":
         raise InvalidInputError(
             f"Indices into an array must be whole numbers. Got {found.dtype}; give integers, or a "

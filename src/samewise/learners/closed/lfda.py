@@ -13,13 +13,15 @@ from sklearn.utils._param_validation import StrOptions
 from samewise._rollback import unchanged_if_refused
 from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError
-from samewise.kernels.pairwise import row_slices, squared_distances
+from samewise.kernels.pairwise import row_slices, squared_distances, squared_norms
 from samewise.learners.attributes import Attribute, Labels
 from samewise.learners.closed.closed_form import LinearMap, centered, whitening
 from samewise.learners.constraints import check_at_most
 
-BLOCK_BYTES = 2**22
+BLOCK_BYTES = 2**19
 """A block of rows of the affinities of a class."""
+KEPT_BYTES = 2**24
+"""Up to here the distances within a class are kept, not computed twice."""
 
 LEAST = 1e-290
 """σ_i σ_j at least, so that a quotient by it is finite."""
@@ -176,17 +178,20 @@ def affine_scatter(rows: Array, n_neighbors: int) -> Array:
     """½ Σ_ij A_ij v vᵀ = Xᵀ(D − A)X, D = diag(A1), in blocks of rows of A."""
     n, k = len(rows), min(n_neighbors, len(rows) - 1)
     blocks = list(row_slices(n, 8 * n, BLOCK_BYTES))
+    squares, kept = squared_norms(rows), []
     sigma = np.empty(n)
     for some in blocks:
         # Each row's nearest is the row itself, or one equal to it.
-        distances = squared_distances(rows[some], rows)
+        distances = squared_distances(rows[some], rows, squares)
         distances[np.arange(len(distances)), np.arange(some.start, some.stop)] = 0
         sigma[some] = np.sqrt(np.partition(distances, k, axis=1)[:, k])
+        if 8 * n * n <= KEPT_BYTES:
+            kept.append(distances)
     sums, mixed = np.empty(n), np.empty_like(rows)
-    for some in blocks:
-        A = squared_distances(rows[some], rows)
-        scale = np.maximum(np.outer(sigma[some], sigma), LEAST)
-        np.exp(np.negative(np.divide(A, scale, out=A), out=A), out=A)
+    for number, some in enumerate(blocks):
+        A = kept[number] if kept else squared_distances(rows[some], rows, squares)
+        scale = np.outer(-sigma[some], sigma)
+        np.exp(np.divide(A, np.minimum(scale, -LEAST, out=scale), out=A), out=A)
         sums[some] = A.sum(axis=1)
         mixed[some] = A @ rows
     G = rows.T @ (rows * sums[:, None] - mixed)

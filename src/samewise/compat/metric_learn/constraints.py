@@ -10,10 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from samewise._typing import Indices
+from samewise.compat.metric_learn.former_names import formerly
 from samewise.exceptions import InvalidInputError, SamewiseWarning
 from samewise.supervision import Pairs, Triplets
 from samewise.supervision.chunklets import draw_chunklets
 from samewise.supervision.supervision_checks import checked_matrix
+
+__all__ = ["Constraints", "wrap_pairs"]
 
 
 class Constraints:
@@ -37,6 +40,7 @@ class Constraints:
     def _known(self) -> Indices:
         return np.flatnonzero(self.partial_labels >= 0)
 
+    @formerly(num_constraints="n_constraints")
     def positive_negative_pairs(
         self, n_constraints: int, same_length: bool = False, random_state: Any = None
     ) -> tuple[Indices, Indices, Indices, Indices]:
@@ -97,7 +101,7 @@ class Constraints:
         X : array of shape (n, d)
             The points.
         k_genuine, k_impostor : int
-            How many of each; of small classes fewer.
+            How many of each; where there are fewer, all are taken, with a warning.
 
         Returns
         -------
@@ -105,6 +109,7 @@ class Constraints:
             Row numbers of anchors, positives and negatives.
         """
         known = self._known()
+        self._warn_of_few(k_genuine, k_impostor)
         found = Triplets.from_neighbors(
             checked_matrix(X)[known],
             self.partial_labels[known],
@@ -114,6 +119,23 @@ class Constraints:
         )
         return known[np.stack([found.anchor, found.positive, found.negative], axis=1)]
 
+    def _warn_of_few(self, k_genuine: int, k_impostor: int) -> None:
+        """Say which classes have too few neighbors of either kind."""
+        classes, sizes = np.unique(self.partial_labels[self._known()], return_counts=True)
+        for label, size in zip(classes.tolist(), sizes.tolist(), strict=True):
+            for wanted, there, name, what in (
+                (k_genuine, size - 1, "k_genuine", "of its own"),
+                (k_impostor, int(sizes.sum()) - size, "k_impostor", "of other classes"),
+            ):
+                if there < wanted:
+                    warnings.warn(
+                        f"An example of class {label} has only {there} others {what}, fewer than "
+                        f"{name}={wanted}: all are taken.",
+                        SamewiseWarning,
+                        stacklevel=3,
+                    )
+
+    @formerly(num_chunks="n_chunks")
     def chunks(
         self, n_chunks: int = 100, chunk_size: int = 2, random_state: Any = None
     ) -> NDArray[np.intp]:
@@ -147,18 +169,54 @@ class Constraints:
         return chunks
 
 
+def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Similar and dissimilar pairs as one array of rows, and ±1.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Points.
+    constraints : tuple of four int arrays
+        As `Constraints.positive_negative_pairs` returns them.
+
+    Returns
+    -------
+    pairs : array of shape (n_pairs, 2, d)
+        The similar ones first.
+    y : int array of shape (n_pairs,)
+        +1 for similar, −1 for dissimilar.
+    """
+    a, b, c, d = (np.asarray(side) for side in constraints)
+    rows = np.vstack([np.column_stack([a, b]), np.column_stack([c, d])])
+    return np.asarray(X)[rows], np.repeat([1, -1], [len(a), len(c)])
+
+
+def known_codes(y: ArrayLike) -> Indices:
+    """Classes by number; −1 where the label is a negative number, which says that it is unknown.
+
+    Examples
+    --------
+    >>> known_codes(["b", "a", "b"]), known_codes([3, -1, 5])
+    (array([1, 0, 1]), array([ 0, -1,  1]))
+    """
+    labels = np.asarray(y)
+    known = labels >= 0 if labels.dtype.kind in "if" else np.ones(len(labels), dtype=bool)
+    codes = np.full(len(labels), -1)
+    codes[known] = np.unique(labels[known], return_inverse=True)[1]
+    return codes
+
+
 def constrained_pairs(
     y: NDArray[Any], n_constraints: int | None, random_state: Any, same_length: bool = False
 ) -> tuple[Indices, Indices, Indices, Indices]:
     """Those that the `_Supervised` classes learn from: 20 c² of each kind by default."""
-    codes = np.unique(y, return_inverse=True)[1]
-    n_classes = int(codes.max()) + 1
-    if n_classes < 2:
+    codes = known_codes(y)
+    if codes.max(initial=-1) < 1:
         raise InvalidInputError(
             "Learning what is similar needs examples of at least two classes. Got one class "
-            f"(n_samples = {len(y)})."
+            f"(n_samples = {np.sum(codes >= 0)}); negative labels are unknown."
         )
-    many = 20 * n_classes**2 if n_constraints is None else n_constraints
+    many = 20 * (int(codes.max()) + 1) ** 2 if n_constraints is None else n_constraints
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SamewiseWarning)
         return Constraints(codes).positive_negative_pairs(many, same_length, random_state)
