@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -60,8 +61,12 @@ def _on_another(root: Path, without: list[str]) -> None:
     known = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     env = {"HOME": "/home/new", "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"} | known
     follow = ["python3", "/home/new/samewise/tools/clean_machine.py", "--without", *without]
-    inside = ["chroot", "--userspec=new:new", str(root), *follow]
-    sys.exit(subprocess.run(inside, env=env, cwd="/").returncode)
+    # In namespaces of their own, mounts and processes are gone when the last step has ended.
+    mounts = f"mount -t proc proc {root}/proc && mount -t tmpfs tmpfs {root}/dev/shm"
+    inside = shlex.join(["env", "-i", *(f"{k}={v}" for k, v in env.items()), *follow])
+    script = f"{mounts} && exec chroot --userspec=new:new {root} {inside}"
+    unshared = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script]
+    sys.exit(subprocess.run(unshared).returncode)
 
 
 def _follow(without: list[str]) -> None:

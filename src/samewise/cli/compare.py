@@ -63,7 +63,7 @@ def compare(
 
     Example: samewise compare wine.csv --label class --learners lmnn,nca,sila
     """
-    table = read_table(data, columns)
+    table = read_table(data, columns, labeled=True)
     y = check_classes(table)
     held = protocols.hold_out(y, hold, seed) if table.train is None else ~table.train
     table, _ = filled(table, ~held, columns.impute)

@@ -35,6 +35,7 @@ class KeepChoice(StrEnum):
     learned = "learned"
 
 
+_PLAIN = ("euclidean", "cosine")
 LearnerName = Annotated[
     str, typer.Option(help="Name of a learner, or auto: chosen by validation, with the reason.")
 ]
@@ -89,7 +90,7 @@ def fit(
         make_learner(learner, given)
     check_output(out)
     with working("reading") as show:
-        table = read_table(data, columns)
+        table = read_table(data, columns, labeled=True)
         y = check_classes(table)
         held = held_rows(y, hold, seed) if hold == 0 or table.train is None else ~table.train
         table, fill = filled(table, ~held, columns.impute)
@@ -132,12 +133,18 @@ def _show(summary: dict[str, Any]) -> None:
     if summary["principal_directions"] is not None:
         standard += f" (in their {summary['principal_directions']} leading principal directions)"
     set_to = ", ".join(f"{k}={v}" for k, v in summary["params"].items())
-    say(
-        f"{'Interrupted: ' if summary['interrupted'] else ''}{summary['asked']}"
-        f"{f' ({set_to})' if set_to else ''} learned from {summary['rows']:,} rows, "
-        f"{summary['features']:,} features{standard}, {summary['classes']:,} classes, in "
-        f"{summary['seconds']:.1f} s."
+    rows = (
+        f"{summary['rows']:,} rows, {summary['features']:,} features{standard}, "
+        f"{summary['classes']:,} classes"
     )
+    if summary["asked"] in _PLAIN:
+        say(f"{summary['asked']}, which learns nothing: {rows}.")
+    else:
+        say(
+            f"{'Interrupted: ' if summary['interrupted'] else ''}{summary['asked']}"
+            f"{f' ({set_to})' if set_to else ''} learned from {rows}, in "
+            f"{summary['seconds']:.1f} s."
+        )
     measured = summary["measured"]
     if measured:
         against = measured["against"]
@@ -159,7 +166,7 @@ def _advice(summary: dict[str, Any], measured: dict[str, Any]) -> str:
     name, asked, errors = summary["learner"], summary["asked"], measured["errors"]
     if name != asked:
         return f"{name} is written, since {asked} did not help; --keep learned writes {asked}."
-    if name in ("euclidean", "cosine"):
+    if name in _PLAIN:
         return "Nothing was learned; this is what others are compared with."
     plain = min(measured["against"], key=lambda which: errors[which])
     text = f"Against {plain}: {verdict(**measured['against'][plain])}."
