@@ -57,7 +57,7 @@ def _wait(url: str, process: subprocess.Popen[bytes], patience: float) -> None:
             if httpx.get(f"{url}/readyz", trust_env=False, timeout=5).status_code == 200:
                 return
         except httpx.TransportError:
-            # It does not listen yet: the first start compiles, which takes minutes on a slow machine.
+            # It does not listen yet: the first start compiles, for minutes on a slow machine.
             pass
         time.sleep(0.1)
     raise RuntimeError(f"The service did not answer within {patience:g} seconds.")

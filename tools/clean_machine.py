@@ -1,8 +1,8 @@
 """Follow the README, word for word, on a machine that has Python and make and nothing else.
 
-``python tools/clean_machine.py --root build/machine`` makes one, by Debian's debootstrap and as root:
-a folder with a system of its own, a user with an empty home, and a copy of the last commit. Without
-``--root`` the README is followed on this machine. It needs nothing but the standard library.
+``python tools/clean_machine.py --root build/machine`` makes one, by Debian's debootstrap and as
+root: a folder with a system of its own, a user with an empty home, and a copy of the last commit.
+Without ``--root`` the README is followed on this machine. It needs nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def _follow(without: list[str]) -> None:
 def _steps(text: str) -> Iterator[tuple[str, str]]:
     """What the README has one do: kind and code."""
     pattern = (
-        r"^```(\w+)\n(.*?)^```|^ {4}(\S[^\n]*)$|`(make [a-z-]+|pip install [^`]+|samewise serve [^`]+)`"
+        r"^```(\w+)\n(.*?)^```|^ {4}(\S[^\n]*)$"
+        r"|`(make [a-z-]+|pip install [^`]+|samewise serve [^`]+)`"
     )
     done = set()
     for found in re.finditer(pattern, text, flags=re.M | re.S):
