@@ -2,7 +2,7 @@
 
 ``python tools/clean_machine.py --root build/machine`` makes one, by Debian's debootstrap and as
 root: a folder with a system of its own, a user with an empty home, and a copy of the last commit.
-Without ``--root`` the README is followed on this machine. It needs nothing but the standard library.
+Without ``--root`` the README is followed on this machine. The script needs no packages.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
-import urllib.request
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +23,17 @@ PACKAGES = "python3,python3-venv,make,ca-certificates"
 # How this machine reaches PyPI; the other one has to reach it too.
 NETWORK = ("/etc/resolv.conf", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
 PASSED_ON = ("PIP_CERT", "PIP_INDEX_URL", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "FIRST_HOUR")
-URL = "http://127.0.0.1:8350/"
+# Waits for a service, and looks at its page.
+ASK = """
+import time, urllib.request
+for _ in range(3000):
+    try:
+        page = urllib.request.urlopen("http://127.0.0.1:8350/", timeout=5).read()
+        break
+    except OSError:
+        time.sleep(0.1)
+assert b"samewise" in page
+"""
 
 
 def main() -> None:
@@ -70,71 +79,37 @@ def _on_another(root: Path, without: list[str]) -> None:
 
 
 def _follow(without: list[str]) -> None:
-    """Each command and block of the README, in its order, then its make targets."""
+    """Each command and block of the README, in its order, in one shell."""
     text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    own, work = CHECKOUT / "build" / "own", CHECKOUT / "build" / "empty"
-    for folder in (own, work):
-        shutil.rmtree(folder, ignore_errors=True)
-    work.mkdir(parents=True)
-    _run("an environment of one's own", [sys.executable, "-m", "venv", str(own)], CHECKOUT)
-    os.environ["PATH"] = f"{own / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    for kind, code in _steps(text):
-        if kind == "make":
-            if code.split()[-1] not in without:
-                _run(code, code.split(), CHECKOUT)
-        elif kind == "install":
-            _run(code, ["sh", "-e", "-c", code], CHECKOUT)
-        elif kind == "serve":
-            _serve(code, work)
-        else:
-            run = ["sh", "-e"] if kind == "sh" else ["python", "-"]
-            _run(f"block of {kind}: {code.splitlines()[0]} …", run, work, code)
+    # What is installed stands where a user of the checkout would make it.
+    shutil.rmtree(CHECKOUT / "env", ignore_errors=True)
+    with tempfile.TemporaryDirectory() as empty:
+        script = "\n".join(_lines(text, empty, without))
+        sys.exit(subprocess.run(["sh", "-e", "-c", script], cwd=CHECKOUT).returncode)
 
 
-def _steps(text: str) -> Iterator[tuple[str, str]]:
-    """What the README has one do: kind and code."""
+def _lines(text: str, empty: str, without: list[str]) -> Iterator[str]:
     pattern = (
         r"^```(\w+)\n(.*?)^```|^ {4}(\S[^\n]*)$"
         r"|`(make [a-z-]+|pip install [^`]+|samewise serve [^`]+)`"
     )
-    done = set()
+    done = {f"make {target}" for target in ("demo-serve", "film", "bench", *without)}
     for found in re.finditer(pattern, text, flags=re.M | re.S):
         kind, block, line, inline = found.groups()
         code = block or line or inline
-        if block is None:
-            kind = "make" if code.startswith("make") else "install"
-            kind = "serve" if code.startswith("samewise serve") else kind
-        # `make demo-serve` ends with Ctrl-C; figures and films have their own machines.
-        if code not in done and code not in ("make demo-serve", "make film", "make bench"):
-            done.add(code)
-            yield kind, code
-
-
-def _run(what: str, command: list[str], folder: Path, code: str | None = None) -> None:
-    print(f"=== {what}", flush=True)
-    began = time.monotonic()
-    done = subprocess.run(command, cwd=folder, input=code, text=True)
-    print(f"=== {time.monotonic() - began:.0f} s, exit code {done.returncode}\n", flush=True)
-    if done.returncode:
-        sys.exit(f"The README cannot be followed: {what}")
-
-
-def _serve(code: str, folder: Path) -> None:
-    print(f"=== {code}", flush=True)
-    server = subprocess.Popen(code.split(), cwd=folder)
-    try:
-        for _ in range(600):
-            time.sleep(0.1)
-            try:
-                with urllib.request.urlopen(URL, timeout=5) as page:
-                    print(f"=== {URL} answers with {len(page.read()):,} bytes\n", flush=True)
-                    return
-            except OSError:
-                continue
-        sys.exit(f"The README cannot be followed: {code} does not answer")
-    finally:
-        server.terminate()
-        server.wait(timeout=60)
+        if code in done:
+            continue
+        done.add(code)
+        yield f"echo; echo {shlex.quote('=== ' + code.splitlines()[0])}; date"
+        if kind == "sh":
+            yield f"cd {empty}\n{code}"
+        elif kind == "python":
+            yield f"cd {empty}\npython - <<'END'\n{code}END"
+        elif code.startswith("samewise serve"):
+            yield f"cd {empty}\n{code} &\npython - <<'END'\n{ASK}END\nkill $!"
+        else:
+            yield f"cd {CHECKOUT}\n{code}"
+    yield "echo; echo '=== done'; date"
 
 
 if __name__ == "__main__":
