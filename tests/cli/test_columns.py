@@ -70,7 +70,7 @@ def test_without_the_option_gaps_and_text_are_refused_with_the_remedy(call, shop
     text = call(*fit, "--categorical", "hue", code=1).stderr
     assert "has no column 'hue'" in text
     text = call("compare", "half", "--impute", "mean", code=1).stderr
-    assert "--impute is for columns of CSV or Parquet, which half has not." in text
+    assert "--impute is for columns of CSV or Parquet, which half does not have." in text
 
 
 def test_a_column_of_gaps_cannot_be_filled(call, shop):

@@ -18,7 +18,7 @@ from samewise.protocols.model_evaluation import learned_from
 
 Test = Annotated[
     str | None,
-    typer.Option(help="Rows to judge by; DATA are then the rows they are compared with."),
+    typer.Option(help="Rows to evaluate; their neighbors are then searched among DATA."),
 ]
 
 

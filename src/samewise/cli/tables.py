@@ -156,7 +156,9 @@ class _Wanted:
         for name in ("categorical", "impute", "sep"):
             if getattr(self.columns, name) is not None:
                 what = "CSV" if name == "sep" else "columns of CSV or Parquet"
-                raise InvalidInputError(f"--{name} is for {what}, which {self.source} has not.")
+                raise InvalidInputError(
+                    f"--{name} is for {what}, which {self.source} does not have."
+                )
 
     def label_among(self, names: Sequence[str]) -> str | None:
         if self.columns.label is not None:
@@ -244,14 +246,14 @@ def _labels(
 
     kind = values.dtype.kind
     if values.ndim != 1 or kind in "cmMV":
-        refuse(f"holds {values.dtype} of shape {values.shape}, which are no classes")
+        refuse(f"holds {values.dtype} of shape {values.shape}, which cannot be classes")
     missing = pd.isna(values)
     if missing.any():
         at = f"first in {where} {int(missing.argmax()) + first}"
         refuse(f"is empty in {int(missing.sum())} rows, {at}", "Remove them or fill them in.")
     if kind == "f":
         if np.any(values != np.round(values)):
-            refuse("holds fractions, which are no classes")
+            refuse("holds fractions, which cannot be classes")
         largest = np.abs(values).max(initial=0)
         # From 2⁵³ on, different whole numbers are the same float.
         if largest >= 2**53:
@@ -263,7 +265,7 @@ def _labels(
     if kind in "iub":
         return values
     if kind == "O" and any(isinstance(v, list | dict | np.ndarray) for v in values):
-        refuse("holds lists, which are no classes")
+        refuse("holds lists, which cannot be classes")
     text = [str(v) for v in values]
     lengths = [*map(len, text)]
     longest = max(lengths, default=0)
