@@ -209,7 +209,7 @@ def numbers_of(text: str) -> list[float]:
     return numbers
 
 
-_MODEL = "what samewise fit wrote, whole, or a saved form or learner"
+_MODEL = "a file that samewise fit wrote, or a saved form or learner"
 
 
 def read_saved(path: Path, what: str = _MODEL) -> Any:
@@ -243,6 +243,5 @@ def open_model(path: Path) -> Model:
         return as_model(found)
     except InvalidInputError as error:
         raise InvalidInputError(
-            f"{path} holds a {type(found).__name__}, which has no metric; give what samewise fit "
-            "wrote, or a saved form or learner."
+            f"{path} holds a {type(found).__name__}, which has no metric; give {_MODEL}."
         ) from error
