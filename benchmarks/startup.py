@@ -1,7 +1,8 @@
 """How long `import samewise` takes, the first fit with a cold and a warm cache, and each command.
 
 CPU seconds of the commands, the least of three runs, with everything compiled. `before` is what a
-command takes until its libraries are loaded; the rest is its own work on 178 rows of wine.
+command takes until its libraries are loaded; the rest is its own work on 178 rows of wine. `cold` is one
+run with an empty cache, in which the command compiles what it needs.
 """
 
 from __future__ import annotations
@@ -77,14 +78,15 @@ if name != "--help":
 """
 
 
-def _cpu(code: str, *arguments: str, folder: str) -> float:
-    """CPU seconds of a process, the least of three."""
+def _cpu(code: str, *arguments: str, folder: str, runs: int = 3, **env: str) -> float:
+    """CPU seconds of a process, the least of some runs."""
     found = []
-    for _ in range(3):
+    for _ in range(runs):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(
             [sys.executable, "-c", code, *arguments],
             cwd=folder,
+            env={**os.environ, **env},
             stdout=subprocess.DEVNULL,
             check=True,
         )
@@ -112,12 +114,16 @@ def run_commands() -> list[dict[str, object]]:
         for command in COMMANDS:
             words = shlex.split(command)
             before = _cpu(LOADED, words[0], folder=folder)
+            warm = _cpu(CALL, *words, folder=folder)
+            with tempfile.TemporaryDirectory() as empty:
+                cold = _cpu(CALL, *words, folder=folder, runs=1, NUMBA_CACHE_DIR=empty)
             rows.append(
                 {
                     "samewise": command,
                     "before": before,
                     "wanted": 1.0,
-                    "in all": _cpu(CALL, *words, folder=folder),
+                    "in all": warm,
+                    "cold": cold,
                 }
             )
     return rows

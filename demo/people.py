@@ -46,11 +46,11 @@ class People:
         self._random = np.random.RandomState(seed)
         self._about = dict(zip(shelf.ids, shelf.groups.tolist(), strict=True))
 
-    def teach(self, lists: int, until: float, honest: bool = True) -> Taught:
-        """Judge so many lists, or until a time of the monotonic clock."""
+    def teach(self, lists: int, until: float, honest: bool = True, least: int = 0) -> Taught:
+        """Judge so many lists, or, once there are `least`, until a time of the monotonic clock."""
         began, taught = time.monotonic(), Taught()
         asked = np.flatnonzero(self._shelf.asked)
-        while taught.lists < lists and time.monotonic() < until:
+        while taught.lists < lists and (taught.lists < least or time.monotonic() < until):
             questions = self._random.choice(asked, min(TOGETHER, lists - taught.lists))
             done = self._client.feedback([self._judged(q, honest, taught) for q in questions])
             taught.lists += len(questions)

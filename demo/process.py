@@ -16,7 +16,7 @@ PORT = 8350
 
 
 @contextmanager
-def service(folder: Path, patience: float = 60.0) -> Iterator[str]:
+def service(folder: Path, patience: float = 600.0) -> Iterator[str]:
     """The address of a service over a folder; it ends with the block."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
@@ -57,5 +57,7 @@ def _wait(url: str, process: subprocess.Popen[bytes], patience: float) -> None:
             if httpx.get(f"{url}/readyz", trust_env=False, timeout=5).status_code == 200:
                 return
         except httpx.TransportError:
-            time.sleep(0.1)
+            # It does not listen yet: the first start compiles, for minutes on a slow machine.
+            pass
+        time.sleep(0.1)
     raise RuntimeError(f"The service did not answer within {patience:g} seconds.")

@@ -15,6 +15,8 @@ from samewise import Client
 
 LISTS, SABOTAGE = 1000, 150
 """Judged lists of honest users, and of saboteurs, for each collection; fewer in a hurry."""
+LEAST = 300, 50
+"""However slow the machine is: with fewer there is nothing to see."""
 
 
 @dataclass
@@ -51,10 +53,10 @@ def run(url: str, shelf: Shelf, seed: int, seconds: float, say: Any) -> Course:
         # What is measured asks as often as users do: the first measure says how long it takes.
         measured = {"start": people.measure("start")}
         end = began + seconds - 6 * (time.monotonic() - began)
-        honest = people.teach(LISTS, began + 0.75 * (end - began))
+        honest = people.teach(LISTS, began + 0.75 * (end - began), least=LEAST[0])
         say(f"{shelf.about}: {honest.lists} judged lists, {_promotions(honest.history)}")
         _measure(people, measured, "taught")
-        sabotage = people.teach(SABOTAGE, end, honest=False)
+        sabotage = people.teach(SABOTAGE, end, honest=False, least=LEAST[1])
         _measure(people, measured, "sabotaged")
         for n in range(SABOTEURS):
             client.forget(f"saboteur-{n + 1}")

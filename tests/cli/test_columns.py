@@ -70,7 +70,7 @@ def test_without_the_option_gaps_and_text_are_refused_with_the_remedy(call, shop
     text = call(*fit, "--categorical", "hue", code=1).stderr
     assert "has no column 'hue'" in text
     text = call("compare", "half", "--impute", "mean", code=1).stderr
-    assert "--impute is for columns of CSV or Parquet, which half has not." in text
+    assert "--impute is for columns of CSV or Parquet, which half does not have." in text
 
 
 def test_a_column_of_gaps_cannot_be_filled(call, shop):
@@ -99,7 +99,7 @@ def test_another_separator_is_noticed(call, wine, sep, named):
 def test_dates_are_refused_with_the_remedy(call, wine, day):
     wine.assign(day=day).to_csv("days.csv", index=False)
     text = call("fit", "days.csv", "--label", "class", code=1).stderr
-    assert "look like dates: make numbers" in text and "--drop day" in text
+    assert "look like dates or times: make numbers" in text and "--drop day" in text
     wine.assign(day=pd.Timestamp(2024, 2, 29)).to_parquet("days.parquet")
     text = call("fit", "days.parquet", "--label", "class", code=1).stderr
     assert "holds times" in text and "--drop day" in text
@@ -156,3 +156,68 @@ def test_progress_in_a_pipe_is_lines(call):
     said = call(*options, "--scale", "none", "--hold-out", "0.4", "--json").stderr.splitlines()
     progress = [json.loads(line)["progress"] for line in said]
     assert [line.split(":")[0] for line in progress] == ["euclidean", "cosine", "lda"]
+
+
+@pytest.mark.parametrize(
+    ("value", "remedy"),
+    [
+        ("01 Jan 2024", "look like dates or times"),
+        ("Mar 3, 2024", "look like dates or times"),
+        ("12:30:00", "look like dates or times"),
+        ("31.01.24 08:00", "look like dates or times"),
+        ("1,5", "Write decimal points"),
+        ("1,234.50", "Write plain numbers"),
+        ("12.5 %", "Write plain numbers"),
+        ("$3.10", "Write plain numbers"),
+        ("may", "name it with --categorical 'on day'"),
+        ("red", "name it with --categorical 'on day'"),
+    ],
+)
+def test_text_in_place_of_numbers_is_refused_with_what_helps(call, value, remedy):
+    frame = pd.DataFrame({"on day": [value] * 12, "a": np.arange(12) % 5, "class": ["x", "y"] * 6})
+    frame.to_csv("t.csv", index=False)
+    text = call("fit", "t.csv", "--label", "class", code=1).stderr
+    assert remedy in text and "in line 2" in text
+
+
+def test_a_sign_for_what_is_missing_among_numbers(call):
+    frame = pd.DataFrame({"a": ["1.5", "2", "?", "4"] * 5, "class": ["x", "y"] * 10})
+    frame.to_csv("t.csv", index=False)
+    text = call("fit", "t.csv", "--label", "class", code=1).stderr
+    assert "'?' in line 4. Most of its values are numbers" in text and "--impute median" in text
+
+
+def test_a_column_that_counts_the_rows_is_named(call):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=60), "class": ["x", "y"] * 30})
+    frame.to_csv("t.csv")
+    fit = ("fit", "t.csv", "--label", "class", "--learner", "lda")
+    text = call(*fit).stderr
+    assert "'Unnamed: 0' of t.csv counts the rows, from 0 to 59" in text
+    assert "--drop 'Unnamed: 0'" in text
+    assert "counts the rows" not in call(*fit, "--drop", "Unnamed: 0").stderr
+    # The model knows its columns: nothing need be said again, and nothing is.
+    assert "counts the rows" not in call("transform", "model.sw", "t.csv", "--out", "z.csv").stderr
+
+
+def test_labels_are_asked_for_before_columns_are_looked_at(call):
+    frame = pd.DataFrame({"name": ["ann", "bob", "cy", "dan"], "a": [1, 2, 3, 4]})
+    frame.to_csv("t.csv", index=False)
+    text = call("compare", "t.csv", code=1).stderr
+    assert "--label NAME. Its columns: name, a." in text
+    text = call("fit", "t.csv", "--label", "name", code=1).stderr
+    assert "are all different" in text and "check --label" in text
+    frame.to_csv("bare.csv", index=False, header=False)
+    text = call("fit", "bare.csv", "--label", "name", code=1).stderr
+    assert "there are: ann, 1." in text
+    pd.DataFrame({"5.1": [1.0], "1.4": [2.0], "setosa": "x"}).to_csv("bare.csv", index=False)
+    text = call("fit", "bare.csv", "--label", "species", code=1).stderr
+    assert "the line with the names of the columns is missing" in text
+
+
+def test_a_warning_is_said_once(call):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "b"])
+    frame.assign(kind=[f"id{i // 2}" for i in range(80)]).to_csv("t.csv", index=False)
+    lines = call("fit", "t.csv", "--label", "kind").stderr.splitlines()
+    assert len(lines) == len({*lines}) and not any("regression problem" in line for line in lines)

@@ -71,3 +71,24 @@ def test_a_port_that_is_taken_is_not_offered():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert free_port() != taken.getsockname()[1]
+
+
+def test_a_slow_machine_gets_fewer_lists_but_not_none():
+    class Slow(people.People):
+        def __init__(self):
+            self._random = np.random.RandomState(0)
+            self._shelf, self._client = help_desk(), self
+
+        def feedback(self, events):
+            return {"seq": len(events)}
+
+        def search(self, *question, **more):
+            return {"impression": "i", "results": []}
+
+        def guard(self):
+            return {"history": []}
+
+    over = -1.0
+    assert Slow().teach(1000, over).lists == 0
+    assert 20 <= Slow().teach(1000, over, least=20).lists < 1000
+    assert Slow().teach(30, over, least=300).lists == 30

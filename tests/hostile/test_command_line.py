@@ -205,7 +205,7 @@ def test_damaged_metadata_of_parquet(metadata):
 
 def test_archives_and_lines_of_other_kinds(folder):
     np.savez("t.npz", X=X, y=np.zeros(40, dtype=[("a", int)]))
-    assert "which are no classes" in refused("fit", "t.npz", "--learner", "lda")
+    assert "which cannot be classes" in refused("fit", "t.npz", "--learner", "lda")
     np.savez("t.npz", X=X, y=np.array(Y, dtype=object))
     assert "y.npy holds pickled objects" in refused("fit", "t.npz", "--learner", "lda")
     (folder / "t.jsonl").write_text('{"vector": [' + "1" * 400 + '], "class": 0}')

@@ -204,7 +204,7 @@ def test_columns_of_other_kinds():
     frame(a=pd.array([1, None], dtype="Int64")).to_parquet("t.parquet")
     assert "1 missing or infinite values, the first (missing) in row 1" in refused("t.parquet")
     frame(**{"class": [["x"], ["y"]]}).to_parquet("t.parquet")
-    assert "'class' of t.parquet holds lists, which are no classes" in refused("t.parquet")
+    assert "'class' of t.parquet holds lists, which cannot be classes" in refused("t.parquet")
     frame(**{"class": pd.Categorical([5, 6])}).to_parquet("t.parquet")
     assert read("t.parquet").y.tolist() == [5, 6]
 
@@ -353,9 +353,9 @@ def test_damaged_encrypted_and_foreign_members(folder):
         ({"X": np.ones((3, 0))}, "must be a matrix of numbers, not float64 (3, 0)"),
         ({"X": np.ones((2, 2), dtype=complex)}, "must be a matrix of numbers, not complex128"),
         ({"y": np.zeros(2, dtype=[("a", int)])}, "holds [('a', '<i8')] of shape (2,), which are"),
-        ({"y": np.array([1j, 2])}, "holds complex128 of shape (2,), which are no classes"),
+        ({"y": np.array([1j, 2])}, "holds complex128 of shape (2,), which cannot be classes"),
         ({"y": np.array(["2020", "2021"], dtype="M8[s]")}, "holds datetime64[s]"),
-        ({"y": [0, 1], "classes": np.zeros(2, dtype=[("a", int)])}, "which are no classes"),
+        ({"y": [0, 1], "classes": np.zeros(2, dtype=[("a", int)])}, "which cannot be classes"),
     ],
 )
 def test_arrays_of_other_kinds(arrays, message):

@@ -62,7 +62,7 @@ def test_a_model_and_its_data_make_a_report(files):
     assert result.output.rstrip().endswith("Written to out.html.")
     html = (files / "out.html").read_text(encoding="utf-8")
     assert "<h1>lmnn on rows.csv</h1>" in html
-    assert "the rows that the model was not learned from" in html
+    assert "the rows that the model was not trained on" in html
     assert "samewise report model.sw rows.csv --out out.html" in html and "--id name" in html
     assert "<h4>item " in html, "rows have their names"
     assert "n_neighbors" in html

@@ -90,7 +90,7 @@ def adapt(
     strict: Strict = False,
     every: Every = 10_000,
 ) -> Answer:
-    """Replay a log of feedback through a live adapter, and say what it would have gained.
+    """Replay a log of feedback through a live adapter, and report what it would have gained.
 
     A line of EVENTS is {"query": [0.1, ...], "shown": ["a", "b"], "y": [1, -1]}, or has clicked,
     ranking, thumb or same in the place of y.

@@ -18,26 +18,29 @@ from samewise.cli.deferring import defer
 
 _COMMANDS = {
     "fit": "Learn a metric from labeled rows.",
-    "evaluate": "Measure a model against the Euclidean distance and the cosine, and say what it "
-    "gains.",
-    "compare": "Compare learners by k-NN error on a test part, with significance, time and memory.",
+    "evaluate": "Compare a model with the Euclidean distance and the cosine, on rows it was not "
+    "trained on.",
+    "compare": "Compare learners by k-NN error on held-out rows, with significance, time and "
+    "memory.",
     "search": "Show the nearest rows of DATA to one row or vector, before and after learning.",
     "transform": "Write rows in coordinates where the plain distance (or cosine) is the learned "
     "one.",
-    "inspect": "Show what a model holds: its spectrum, its weights, its threshold, how it was "
-    "learned.",
-    "datasets": "List the data sets that can be named as DATA; describe, export or fetch one.",
+    "inspect": "Show the contents of a model: weights, spectrum, threshold, and how it was "
+    "trained.",
+    "datasets": "List the data sets that can be named in place of a file; describe, export or "
+    "fetch one.",
     "filter": "Route documents to the topics they are relevant to, one JSON line for each "
     "decision.",
-    "adapt": "Replay a log of feedback through a live adapter, and say what it would have gained.",
+    "adapt": "Replay a log of feedback through a live adapter, and report what it would have "
+    "gained.",
     "serve": "Serve search that learns from its users, over HTTP; nothing acknowledged is lost.",
-    "ask": "Search a collection of a running service; samewise teach takes the impression.",
-    "teach": "Teach a running service what was good in an answer; when it returns, that is on its "
-    "disk.",
+    "ask": "Search a collection of a running service; samewise teach sends feedback on the answer.",
+    "teach": "Send feedback on an answer of a running service; it is on its disk when this "
+    "returns.",
     "backup": "Copy the folder of a service, which may be running, and verify the copy.",
     "learners": "List the learners: what they learn from, and what they give.",
-    "warm-up": "Compile everything now, once, so that no command or service compiles later.",
-    "report": "Write one HTML file about a model: what it gains, pictures, and hard cases.",
+    "warm-up": "Compile everything in advance, once, so that no command or service does it later.",
+    "report": "Write an HTML report about a model: what it gains, plots, and hard cases.",
 }
 """What each command does: a function of that name, in a module of that name; - is written _."""
 

@@ -45,7 +45,7 @@ def ask(
     url: Url = HERE,
     token: ClientToken = None,
 ) -> Answer:
-    """Search a collection of a running service; samewise teach takes the impression.
+    """Search a collection of a running service; samewise teach sends feedback on the answer.
 
     Example: samewise ask books "a fox" -k 5
     """

@@ -16,7 +16,7 @@ def backup(
     folder: Annotated[
         Path, typer.Argument(help="The folder of samewise serve.", metavar="DATA_DIR")
     ],
-    to: Annotated[Path, typer.Argument(help="A folder that is not there yet.", metavar="TO")],
+    to: Annotated[Path, typer.Argument(help="A folder that does not exist yet.", metavar="TO")],
     events: Annotated[
         str | None,
         typer.Option(

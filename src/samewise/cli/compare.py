@@ -37,7 +37,7 @@ def compare(
             "--hold-out",
             min=0.01,
             max=0.9,
-            help="Part of the rows that is not learned from, to judge by.",
+            help="Fraction of the rows to hold out, to compare learners on.",
         ),
     ] = 0.3,
     neighbors: Neighbors = 3,
@@ -46,24 +46,24 @@ def compare(
         int | None,
         typer.Option(
             min=1,
-            help="Learners at the same time; by default as many as there are processors. With 1, "
-            "seconds can be compared with those of other runs.",
+            help="How many learners to train in parallel; by default as many as there are "
+            "processors. With 1, seconds can be compared.",
         ),
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option(min=0.1, help="Seconds after which a learner is stopped, and left out."),
+        typer.Option(min=0.1, help="Seconds after which a learner is stopped."),
     ] = None,
     seed: Seed = 0,
 ) -> Answer:
-    """Compare learners by k-NN error on a test part, with significance, time and memory.
+    """Compare learners by k-NN error on held-out rows, with significance, time and memory.
 
-    Each learner runs in a process of its own. A data set with a standard split is judged by its
-    test part. After Ctrl-C, what is known is shown.
+    Each learner runs in its own process. A data set with a standard split holds out its test part.
+    After Ctrl-C, the results so far are shown.
 
     Example: samewise compare wine.csv --label class --learners lmnn,nca,sila
     """
-    table = read_table(data, columns)
+    table = read_table(data, columns, labeled=True)
     y = check_classes(table)
     held = protocols.hold_out(y, hold, seed) if table.train is None else ~table.train
     table, _ = filled(table, ~held, columns.impute)
@@ -117,8 +117,8 @@ def _show(found: protocols.Comparison, neighbors: int) -> None:
     show_table(headers, [_cells(line) for line in found.lines], title)
     say(
         "≫ and > : better by the s-test at 1 % and 5 %; ≪ and < : worse; = : no difference shown; "
-        "not adjusted for the number of learners. Seconds are those of learning; MiB the most its "
-        "process held at once, with data and libraries."
+        "not adjusted for the number of learners. Seconds: training time. MiB: peak memory of the "
+        "process, with data and libraries."
     )
     for line in found.lines:
         if line.refused:

@@ -23,7 +23,8 @@ from samewise.exceptions import InvalidInputError
 @command()
 def datasets(
     name: Annotated[
-        str | None, typer.Argument(help="A data set to describe; or the word fetch, or export.")
+        str | None,
+        typer.Argument(help="A data set to describe, or one of the words fetch and export."),
     ] = None,
     chosen: Annotated[
         str | None, typer.Argument(help="After fetch or export: the data set, or fetch all.")
@@ -34,7 +35,7 @@ def datasets(
     ] = None,
     safe: Safe = True,
 ) -> Answer:
-    """List the data sets that can be named as DATA; describe, export or fetch one.
+    """List the data sets that can be named in place of a file; describe, export or fetch one.
 
     Example: samewise datasets export wine wine.csv
 
@@ -115,8 +116,8 @@ def _show_list(rows: list[list[str]], where: Path, chosen: bool) -> None:
     headers = ["name", "where", "license", "source", "rows", "features", "classes"]
     show_table(headers, rows, n_texts=4)
     say(
-        "What is here or comes with scikit-learn can stand for DATA: samewise fit wine. Where it "
-        "says fetch: samewise datasets fetch NAME, or all."
+        "You can name those that are here, or come with scikit-learn, in place of a file: samewise "
+        "fit wine. Download those marked fetch with samewise datasets fetch NAME, or all."
     )
     say(
         f"To add another, put NAME.npz there (X, y, classes; train for a standard split), or point "

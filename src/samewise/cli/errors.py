@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,7 +30,11 @@ def one_sentence(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            warnings.showwarning = _warning
+            # scikit-learn's, whenever it looks at labels; many small classes are usual here.
+            warnings.filterwarnings(
+                "ignore", "The number of unique classes is greater", UserWarning
+            )
+            warnings.showwarning = _once()
             CLOCK.announce = lambda: note(_COMPILING, "note")
             yield
             # What is still in the buffer is written here, where a closed pipe is no accident.
@@ -78,5 +82,14 @@ def _sentence(error: Exception) -> str:
     return text or type(error).__name__
 
 
-def _warning(message: Warning | str, *where: Any, **more: Any) -> None:
-    note(_text(message), "warning")
+def _once() -> Callable[..., None]:
+    """Shows a warning, unless the same was shown before."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+        text = _text(message)
+        if text not in shown:
+            shown.add(text)
+            note(text, "warning")
+
+    return show

@@ -19,10 +19,10 @@ def evaluate(
     neighbors: Neighbors = 3,
     seed: Seed = 0,
 ) -> Answer:
-    """Measure a model against the Euclidean distance and the cosine, and say what it gains.
+    """Compare a model with the Euclidean distance and the cosine, on rows it was not trained on.
 
-    Rows to judge by are, in this order: those of --test, the test part of a data set's standard
-    split, the rows of DATA that the model was not learned from, or 30 % of DATA.
+    These rows are, in this order: those of --test, the test part of a data set's standard
+    split, the rows of DATA that the model was not trained on, or 30 % of DATA.
 
     Example: samewise evaluate wine.sw wine.csv
     """

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import reprlib
+import warnings
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,16 @@ from numpy.typing import NDArray
 from samewise.exceptions import InvalidInputError
 
 MOST_CATEGORIES = 1000
-_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_TIME = re.compile(
+    r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?"
+    rf"|(\d{{1,2}}[ .-]*)?\b{_MONTH}\b[ .,-]*\d{{1,4}}.*"
+    r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[ap]m)?",
+    re.IGNORECASE,
+)
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+_WITH_SIGNS = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+]?\d[\d,. '’]*\s*[%$€£¥]?\)?")
+_FEWEST_NUMBERED = 10
 
 
 class Reader:
@@ -73,7 +83,7 @@ class Reader:
         text = np.isnan(numbers) & column.notna().to_numpy()
         if text.any():
             row = int(text.argmax())
-            self._refuse_text(str(column.iloc[row]), row, name)
+            self._refuse_text(column, row, name, 1 - text.mean())
         bad = np.isinf(numbers) if self.gaps else ~np.isfinite(numbers)
         if bad.any():
             self._refuse_missing(bad, name, numbers)
@@ -99,23 +109,36 @@ class Reader:
         if not 0 < len(found) <= MOST_CATEGORIES:
             raise InvalidInputError(
                 f"The column {name!r} of {self.source} has {len(found):,} different values; from 1 "
-                f"to {MOST_CATEGORIES:,} can be categories. Leave it out with --drop {name}."
+                f"to {MOST_CATEGORIES:,} can be categories. Leave it out with --drop {quote(name)}."
             )
         return found
 
-    def _refuse_text(self, value: str, row: int, name: str) -> None:
+    def _refuse_text(self, column: Any, row: int, name: str, share_of_numbers: float) -> None:
+        value = str(column.iloc[row])
+        text = value.strip()
         remedy = (
-            f"If it holds categories, name it with --categorical {name}. Leave it out with "
-            f"--drop {name}, name it with --label if it holds the labels, or choose columns with "
-            "--features."
+            f"If it holds categories, name it with --categorical {quote(name)}. Leave it out with "
+            f"--drop {quote(name)}, name it with --label if it holds the labels, or choose columns "
+            "with --features."
         )
-        if _DATE.fullmatch(value.strip()):
+        if _TIME.fullmatch(text):
             remedy = (
-                "These look like dates: make numbers of them, such as the days since the first or "
-                f"the month, or leave the column out with --drop {name}."
+                "These look like dates or times: make numbers of them, such as the days since the "
+                f"first or the month, or leave the column out with --drop {quote(name)}."
             )
-        elif _DECIMAL_COMMA.fullmatch(value.strip()):
+        elif _DECIMAL_COMMA.fullmatch(text):
             remedy = "Write decimal points, not commas."
+        elif _WITH_SIGNS.fullmatch(text):
+            remedy = (
+                "Write plain numbers, such as 1234.5: without signs of units and without commas "
+                "between thousands."
+            )
+        elif share_of_numbers > 0.5:
+            remedy = (
+                "Most of its values are numbers: if this one stands for a missing value, leave the "
+                "field empty and add --impute median; otherwise correct it, or leave the column "
+                f"out with --drop {quote(name)}."
+            )
         raise InvalidInputError(
             f"The column {name!r} of {self.source} holds text, where numbers are needed: "
             f"{reprlib.repr(value)} in {self.where} {row + self.first}. {remedy}"
@@ -130,8 +153,37 @@ class Reader:
             f"The column {name!r} of {self.source} has {int(bad.sum())} missing or infinite "
             f"values, the first ({'infinite' if infinite else 'missing'}) in {self.where} "
             f"{row + self.first}. Fill them in{'' if infinite else ' (--impute median)'}, remove "
-            f"those rows, or leave the column out with --drop {name}."
+            f"those rows, or leave the column out with --drop {quote(name)}."
         )
+
+
+def is_number(text: str) -> bool:
+    """Whether a name of a column reads as a number.
+
+    Examples
+    --------
+    >>> is_number("5.1"), is_number("width")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def warn_of_row_numbers(X: NDArray[np.float64], names: Sequence[str], source: str) -> None:
+    """Warn of columns that count the rows, as indexes of data frames do: they are no features."""
+    if len(X) < _FEWEST_NUMBERED:
+        return
+    for name, column in zip(names, X.T, strict=True):
+        if np.array_equal(np.diff(column), np.ones(len(X) - 1)):
+            warnings.warn(
+                f"The column {name!r} of {source} counts the rows, from {column[0]:g} to "
+                f"{column[-1]:g}, and is taken for a feature. If it only numbers them, leave it "
+                f"out with --drop {quote(name)}, or use it to name them with --id {quote(name)}.",
+                stacklevel=2,
+            )
 
 
 def check_no_times(column: Any, name: str, source: str) -> None:
@@ -141,7 +193,7 @@ def check_no_times(column: Any, name: str, source: str) -> None:
         raise InvalidInputError(
             f"The column {name!r} of {source} holds times ({dtype}), which are neither numbers nor "
             "classes. Make numbers of them, such as the days since the first or the month, or "
-            f"leave the column out with --drop {name}."
+            f"leave the column out with --drop {quote(name)}."
         )
 
 
@@ -186,6 +238,6 @@ def fill_values(
         name = names[int(empty.argmax())]
         raise InvalidInputError(
             f"The column {name!r} of {source} has no values in the rows to learn from, so there is "
-            f"nothing to fill in. Leave it out with --drop {name}."
+            f"nothing to fill in. Leave it out with --drop {quote(name)}."
         )
     return np.nanmedian(X, axis=0) if how == "median" else np.nanmean(X, axis=0)

@@ -35,11 +35,13 @@ class KeepChoice(StrEnum):
     learned = "learned"
 
 
+_PLAIN = ("euclidean", "cosine")
 LearnerName = Annotated[
     str, typer.Option(help="Name of a learner, or auto: chosen by validation, with the reason.")
 ]
 Params = Annotated[
-    str | None, typer.Option(help="Of the learner: key=value,key=value or a JSON object.")
+    str | None,
+    typer.Option(help="Parameters of the learner: key=value,key=value or a JSON object."),
 ]
 Tune = Annotated[
     bool, typer.Option("--tune", help="Choose parameters from a small grid by validation.")
@@ -50,16 +52,16 @@ HoldOut = Annotated[
         "--hold-out",
         min=0.0,
         max=0.9,
-        help="Part of the rows that is not learned from, so that the gain can be measured; a data "
-        "set with a standard split holds out its test part.",
+        help="Fraction of the rows to hold out, to measure the gain on them; a data set with a "
+        "standard split holds out its test part.",
     ),
 ]
 
 Keep = Annotated[
     KeepChoice,
     typer.Option(
-        help="better keeps the Euclidean distance or the cosine where it errs less than the "
-        "learner on validation rows; learned keeps what was learned."
+        help="better keeps the Euclidean distance or the cosine if it makes fewer errors than the "
+        "learner on validation rows; learned always keeps what was learned."
     ),
 ]
 
@@ -89,7 +91,7 @@ def fit(
         make_learner(learner, given)
     check_output(out)
     with working("reading") as show:
-        table = read_table(data, columns)
+        table = read_table(data, columns, labeled=True)
         y = check_classes(table)
         held = held_rows(y, hold, seed) if hold == 0 or table.train is None else ~table.train
         table, fill = filled(table, ~held, columns.impute)
@@ -132,12 +134,18 @@ def _show(summary: dict[str, Any]) -> None:
     if summary["principal_directions"] is not None:
         standard += f" (in their {summary['principal_directions']} leading principal directions)"
     set_to = ", ".join(f"{k}={v}" for k, v in summary["params"].items())
-    say(
-        f"{'Interrupted: ' if summary['interrupted'] else ''}{summary['asked']}"
-        f"{f' ({set_to})' if set_to else ''} learned from {summary['rows']:,} rows, "
-        f"{summary['features']:,} features{standard}, {summary['classes']:,} classes, in "
-        f"{summary['seconds']:.1f} s."
+    rows = (
+        f"{summary['rows']:,} rows, {summary['features']:,} features{standard}, "
+        f"{summary['classes']:,} classes"
     )
+    if summary["asked"] in _PLAIN:
+        say(f"{summary['asked']}, which learns nothing: {rows}.")
+    else:
+        say(
+            f"{'Interrupted: ' if summary['interrupted'] else ''}{summary['asked']}"
+            f"{f' ({set_to})' if set_to else ''} learned from {rows}, in "
+            f"{summary['seconds']:.1f} s."
+        )
     measured = summary["measured"]
     if measured:
         against = measured["against"]
@@ -145,11 +153,11 @@ def _show(summary: dict[str, Any]) -> None:
             [which, percent(error), against[which]["mark"] if which in against else ""]
             for which, error in measured["errors"].items()
         ]
-        title = f"3-NN error on {measured['rows']:,} rows that were not learned from"
+        title = f"3-NN error on {measured['rows']:,} held-out rows"
         show_table(["", "error", f"{summary['learner']} against it"], rows, title)
         say(_advice(summary, measured))
     elif summary["held_out"]:
-        say("It was stopped before it was measured; samewise evaluate measures it.")
+        say("Interrupted before the error was measured; samewise evaluate measures it.")
     else:
         say("No rows were held out, so nothing was measured.")
     say(f"Written to {summary['model']}.")
@@ -159,8 +167,8 @@ def _advice(summary: dict[str, Any], measured: dict[str, Any]) -> str:
     name, asked, errors = summary["learner"], summary["asked"], measured["errors"]
     if name != asked:
         return f"{name} is written, since {asked} did not help; --keep learned writes {asked}."
-    if name in ("euclidean", "cosine"):
-        return "Nothing was learned; this is what others are compared with."
+    if name in _PLAIN:
+        return "Nothing was learned: this is what learners are compared with."
     plain = min(measured["against"], key=lambda which: errors[which])
     text = f"Against {plain}: {verdict(**measured['against'][plain])}."
     if errors[name] >= errors[plain]:

@@ -14,9 +14,9 @@ from samewise.forms.inspection import inspect_form
 @command()
 def inspect(
     model_file: ModelFile,
-    top: Annotated[int, typer.Option(min=1, help="How many features and pairs.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="How many features and pairs to show.")] = 10,
 ) -> Answer:
-    """Show what a model holds: its spectrum, its weights, its threshold, how it was learned.
+    """Show the contents of a model: weights, spectrum, threshold, and how it was trained.
 
     Example: samewise inspect wine.sw
     """

@@ -18,7 +18,7 @@ from samewise.protocols.model_evaluation import learned_from
 
 Test = Annotated[
     str | None,
-    typer.Option(help="Rows to judge by; DATA are then the rows they are compared with."),
+    typer.Option(help="Rows to evaluate; their neighbors are then searched among DATA."),
 ]
 
 
@@ -51,7 +51,7 @@ def read_judged_rows(
     model: Model, data: str, test: str | None, columns: Columns, neighbors: int, seed: int
 ) -> JudgedRows:
     """Read DATA, and the rows of --test if there are any."""
-    table = read_table(data, columns, model.label, model)
+    table = read_table(data, columns, model.label, model, labeled=True)
     y = check_classes(table)
     if test is None:
         if table.train is not None:
@@ -60,7 +60,7 @@ def read_judged_rows(
             queries, note = rows_to_judge_by(model, table.X, y, table.names, seed)
         parts = _part(model, table, y, ~queries), _part(model, table, y, queries)
     else:
-        other = read_table(test, columns, model.label, model)
+        other = read_table(test, columns, model.label, model, labeled=True)
         wanted = check_classes(other)
         note = f"the rows of {test}, compared with those of {data}"
         note += learned_from(model, other.X, other.names)

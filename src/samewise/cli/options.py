@@ -39,18 +39,20 @@ Data = Annotated[
 ]
 ModelFile = Annotated[
     Path,
-    typer.Argument(help="What samewise fit wrote, or a saved form or learner.", metavar="MODEL"),
+    typer.Argument(
+        help="File that samewise fit wrote, or a saved form or learner.", metavar="MODEL"
+    ),
 ]
-Neighbors = Annotated[int, typer.Option("-k", min=1, help="Neighbors that decide.")]
-Seed = Annotated[int, typer.Option(help="For splits, pairs and learners.")]
+Neighbors = Annotated[int, typer.Option("-k", min=1, help="Number of neighbors.")]
+Seed = Annotated[int, typer.Option(help="Random seed of splits, pairs and learners.")]
 Scaled = Annotated[
     ScaleChoice,
     typer.Option(
-        help="auto standardizes dense columns whose spreads differ more than tenfold, unless 3-NN "
-        "is clearly better without."
+        help="auto standardizes dense columns if their spreads differ more than tenfold, unless "
+        "3-NN is clearly better without."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Results and errors as JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print results and errors as JSON.")]
 Debug = Annotated[bool, typer.Option(help="Show the traceback of an error.")]
 
 
@@ -77,7 +79,7 @@ class ImputeChoice(StrEnum):
 class Columns:
     """Which columns of DATA hold what."""
 
-    label: Annotated[str | None, typer.Option(help="Column or field with the labels.")] = None
+    label: Annotated[str | None, typer.Option(help="Column or field that holds the labels.")] = None
     features: Annotated[
         str | None, typer.Option(help="Columns to use, separated by commas; all others by default.")
     ] = None
@@ -92,20 +94,20 @@ class Columns:
     ] = "vector"
     sep: Annotated[
         str | None,
-        typer.Option(help="What separates the fields of CSV: one character, or tab; by default ,"),
+        typer.Option(help="Separator of CSV fields: one character, or tab; a comma by default."),
     ] = None
     categorical: Annotated[
         str | None,
         typer.Option(
             help="Columns of categories, separated by commas: each value becomes a column of zeros "
-            "and ones. A model knows those it was learned with."
+            "and ones. A model remembers its categories."
         ),
     ] = None
     impute: Annotated[
         ImputeChoice | None,
         typer.Option(
-            help="Fill in missing values by those of the rows that are learned from. A model fills "
-            "in as it was learned."
+            help="Fill in missing values with the median or mean of the training rows. A model "
+            "remembers these values."
         ),
     ] = None
 
@@ -207,7 +209,7 @@ def numbers_of(text: str) -> list[float]:
     return numbers
 
 
-_MODEL = "what samewise fit wrote, whole, or a saved form or learner"
+_MODEL = "a file that samewise fit wrote, or a saved form or learner"
 
 
 def read_saved(path: Path, what: str = _MODEL) -> Any:
@@ -241,6 +243,5 @@ def open_model(path: Path) -> Model:
         return as_model(found)
     except InvalidInputError as error:
         raise InvalidInputError(
-            f"{path} holds a {type(found).__name__}, which has no metric; give what samewise fit "
-            "wrote, or a saved form or learner."
+            f"{path} holds a {type(found).__name__}, which has no metric; give {_MODEL}."
         ) from error

@@ -33,9 +33,9 @@ def report(
     neighbors: Neighbors = 3,
     seed: Seed = 0,
 ) -> Answer:
-    """Write one HTML file about a model: what it gains, pictures, and hard cases.
+    """Write an HTML report about a model: what it gains, plots, and hard cases.
 
-    Rows to judge by are found as samewise evaluate finds them. The file needs no network.
+    The rows to evaluate are chosen as by samewise evaluate. The file needs no network.
 
     Example: samewise report wine.sw wine.csv --out report.html
     """

@@ -7,9 +7,8 @@ import io
 import json
 import re
 import sys
-import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,8 +24,11 @@ from samewise.cli.feature_columns import (
     Reader,
     check_no_times,
     fill_values,
+    is_number,
     known_categories,
+    warn_of_row_numbers,
 )
+from samewise.cli.frames import read_csv, read_parquet, text_of
 from samewise.cli.options import Columns, listed
 from samewise.exceptions import InvalidInputError
 from samewise.files.container import unique_names
@@ -72,7 +74,11 @@ class Table:
 
 
 def read_table(
-    source: str, columns: Columns, known_label: str | None = None, model: Model | None = None
+    source: str,
+    columns: Columns,
+    known_label: str | None = None,
+    model: Model | None = None,
+    labeled: bool = False,
 ) -> Table:
     """Read DATA.
 
@@ -87,6 +93,8 @@ def read_table(
         The label that a model was learned with: used if it is there and no other is named.
     model : Model, default=None
         What the rows are for: it knows categories, and may fill in missing values.
+    labeled : bool, default=False
+        Whether labels are needed: a table in which none are named is refused for that first.
 
     Returns
     -------
@@ -94,7 +102,7 @@ def read_table(
         The rows.
     """
     name = "standard input" if source == "-" else source
-    wanted = _Wanted(name, columns, known_label, model)
+    wanted = _Wanted(name, columns, known_label, model, labeled)
     path = Path(source)
     if source == "-":
         return _from_stdin(wanted)
@@ -107,14 +115,15 @@ def read_table(
     if kind == ".npz":
         return _from_npz(path, wanted)
     if kind in (".jsonl", ".ndjson"):
-        return _from_lines(_text_of(lambda: path.read_text(encoding="utf-8"), source), wanted)
+        return _from_lines(text_of(lambda: path.read_text(encoding="utf-8"), source), wanted)
     if kind == ".parquet":
         return _from_frame(read_parquet(path, source), wanted, 0)
     if kind in (".csv", ".tsv"):
-        return _from_frame(_csv(path, wanted, "\t" if kind == ".tsv" else ","), wanted, 2)
+        usual = "\t" if kind == ".tsv" else ","
+        return _from_frame(read_csv(path, source, columns.sep, usual), wanted, 2)
     raise InvalidInputError(
-        f"{source} has none of the endings {', '.join(_READ)}, which say how to read it. Rename "
-        "it, or pass it as - (standard input) if it is CSV or JSON lines."
+        f"{source} has none of the endings {', '.join(_READ)}, which say how to read it. Save a "
+        "spreadsheet as CSV; rename what is CSV already, or pass it as - (standard input)."
     )
 
 
@@ -126,6 +135,7 @@ class _Wanted:
     columns: Columns
     known_label: str | None = None
     model: Model | None = None
+    labeled: bool = False
 
     @property
     def gaps(self) -> bool:
@@ -146,7 +156,9 @@ class _Wanted:
         for name in ("categorical", "impute", "sep"):
             if getattr(self.columns, name) is not None:
                 what = "CSV" if name == "sep" else "columns of CSV or Parquet"
-                raise InvalidInputError(f"--{name} is for {what}, which {self.source} has not.")
+                raise InvalidInputError(
+                    f"--{name} is for {what}, which {self.source} does not have."
+                )
 
     def label_among(self, names: Sequence[str]) -> str | None:
         if self.columns.label is not None:
@@ -180,105 +192,22 @@ class _Wanted:
         for name in wanted:
             if name not in names:
                 near = difflib.get_close_matches(name, names, n=1)
-                some = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-                hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {some}."
+                hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {_some(names)}."
+                if sum(map(is_number, names)) > len(names) / 2:
+                    hint += (
+                        " If these are values, the line with the names of the columns is missing."
+                    )
                 raise InvalidInputError(f"{self.source} has no column {name!r}{hint}")
 
 
-def _text_of(read: Callable[[], str], source: str) -> str:
-    try:
-        # Some programs begin a file with a byte-order mark.
-        return read().removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise _not_utf8(source, error) from error
-
-
 def _from_stdin(wanted: _Wanted) -> Table:
-    text = _text_of(sys.stdin.read, wanted.source)
+    text = text_of(sys.stdin.read, wanted.source)
     if not text.strip():
         raise InvalidInputError("Standard input is empty; CSV or JSON lines were expected.")
     if text.lstrip().startswith("{"):
         return _from_lines(text, wanted)
-    return _from_frame(_csv(io.StringIO(text), wanted, ","), wanted, 2)
-
-
-def _csv(file: Any, wanted: _Wanted, usual: str) -> pd.DataFrame:
-    source, separator = wanted.source, _separator(wanted.columns.sep or usual)
-
-    def read(**more: Any) -> pd.DataFrame:
-        if isinstance(file, io.StringIO):
-            file.seek(0)
-        return pd.read_csv(file, sep=separator, skipinitialspace=True, low_memory=False, **more)
-
-    try:
-        names = read(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]
-        frame = _rows_as_long_as_names(read)
-    except pd.errors.EmptyDataError as error:
-        raise InvalidInputError(
-            f"{source} is empty; a line with the names of the columns and a line for each row "
-            "were expected."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise _not_utf8(source, error) from error
-    except (ValueError, OverflowError) as error:
-        what = str(error).split("C error: ")[-1].strip().rstrip(".")
-        raise InvalidInputError(
-            f"{source} cannot be read as CSV: {what}. Each row needs as many fields as there are "
-            "names of columns; text with a separator in it belongs in quotes."
-        ) from error
-    if wanted.columns.sep is None and len(names) == 1:
-        _refuse_other_separator(str(names.iloc[0]), source)
-    # As they are written: pandas renames a column that has the name of another one.
-    frame.columns = [name or given for name, given in zip(names, frame.columns, strict=True)]
-    return frame
-
-
-def _separator(given: str) -> str:
-    separator = {"tab": "\t", "\\t": "\t"}.get(given, given)
-    if len(separator) != 1 or separator in '"\r\n':
-        raise InvalidInputError(f"--sep must be one character, or tab. Got {given!r}.")
-    return separator
-
-
-def _refuse_other_separator(header: str, source: str) -> None:
-    for sign, named in ((";", "';'"), ("\t", "tab"), ("|", "'|'")):
-        if sign in header:
-            raise InvalidInputError(
-                f"{source} has one column, whose name has {named} in it: if that is what separates "
-                f"the fields, give --sep {named}."
-            )
-
-
-def _rows_as_long_as_names(read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        try:
-            # By default, fields without a name would shift all columns.
-            return read(index_col=False)
-        except pd.errors.ParserWarning:
-            # The first row may be longer than the names, but none longer than the first line.
-            read(header=None)
-            raise
-
-
-def read_parquet(path: Path, source: str) -> pd.DataFrame:
-    """The frame of a Parquet file."""
-    try:
-        return pd.read_parquet(path)
-    except MemoryError:
-        raise
-    except Exception as error:
-        # Damaged bytes or metadata make pyarrow and pandas raise errors of a dozen kinds.
-        what = f"{type(error).__name__}: {error}".rstrip(".")
-        raise InvalidInputError(
-            f"{source} cannot be read as Parquet ({what}). Write the file again."
-        ) from error
-
-
-def _not_utf8(source: str, error: UnicodeDecodeError) -> InvalidInputError:
-    return InvalidInputError(
-        f"{source} is not text in UTF-8 (byte {error.start}: {error.reason}); save it as UTF-8."
-    )
+    frame = read_csv(io.StringIO(text), wanted.source, wanted.columns.sep, ",")
+    return _from_frame(frame, wanted, 2)
 
 
 def _from_frame(frame: pd.DataFrame, wanted: _Wanted, first: int) -> Table:
@@ -289,8 +218,12 @@ def _from_frame(frame: pd.DataFrame, wanted: _Wanted, first: int) -> Table:
     names = list(frame.columns)
     label, id_column = wanted.label_among(names), wanted.ids_among(names)
     used: Sequence[str] = wanted.features_among(names, label, id_column)
+    if label is None and wanted.labeled:
+        raise _no_label(wanted.source, names)
     reader = Reader(wanted.source, first, wanted.gaps)
     X, used = reader.features(frame, used, wanted.categories_among(used))
+    if wanted.model is None and wanted.labeled:
+        warn_of_row_numbers(X, used, wanted.source)
     y = ids = None
     if label is not None:
         check_no_times(frame[label], label, wanted.source)
@@ -313,14 +246,14 @@ def _labels(
 
     kind = values.dtype.kind
     if values.ndim != 1 or kind in "cmMV":
-        refuse(f"holds {values.dtype} of shape {values.shape}, which are no classes")
+        refuse(f"holds {values.dtype} of shape {values.shape}, which cannot be classes")
     missing = pd.isna(values)
     if missing.any():
         at = f"first in {where} {int(missing.argmax()) + first}"
         refuse(f"is empty in {int(missing.sum())} rows, {at}", "Remove them or fill them in.")
     if kind == "f":
         if np.any(values != np.round(values)):
-            refuse("holds fractions, which are no classes")
+            refuse("holds fractions, which cannot be classes")
         largest = np.abs(values).max(initial=0)
         # From 2⁵³ on, different whole numbers are the same float.
         if largest >= 2**53:
@@ -332,7 +265,7 @@ def _labels(
     if kind in "iub":
         return values
     if kind == "O" and any(isinstance(v, list | dict | np.ndarray) for v in values):
-        refuse("holds lists, which are no classes")
+        refuse("holds lists, which cannot be classes")
     text = [str(v) for v in values]
     lengths = [*map(len, text)]
     longest = max(lengths, default=0)
@@ -519,15 +452,27 @@ def filled(
 def check_classes(table: Table) -> NDArray[Any]:
     """The labels, which must be there and of two classes at least."""
     if table.y is None:
-        columns = "" if table.names is None else f" Its columns: {', '.join(table.names[:12])}"
-        columns += ", …" if table.names is not None and len(table.names) > 12 else ""
-        raise InvalidInputError(
-            f"Say which column of {table.source} holds the labels: --label NAME.{columns}"
-        )
+        raise _no_label(table.source, table.names)
     classes = np.unique(table.y)
     if len(classes) < 2:
         raise InvalidInputError(
             f"The labels {table.label!r} of {table.source} are all {classes[0]!s}: one class. To "
             "learn what is alike, at least two are needed; check --label."
         )
+    if len(classes) == len(table.y) > 2:
+        raise InvalidInputError(
+            f"The labels {table.label!r} of {table.source} are all different: no two rows are "
+            "alike, so there is nothing to learn from; check --label."
+        )
     return table.y
+
+
+def _no_label(source: str, names: Sequence[str] | None) -> InvalidInputError:
+    columns = f" Its columns: {_some(names)}." if names else ""
+    return InvalidInputError(
+        f"Say which column of {source} holds the labels: --label NAME.{columns}"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")

@@ -37,7 +37,7 @@ def teach(
     url: Url = HERE,
     token: ClientToken = None,
 ) -> Answer:
-    """Teach a running service what was good in an answer; when it returns, that is on its disk.
+    """Send feedback on an answer of a running service; it is on its disk when this returns.
 
     Example: samewise teach books 0123456789abcdef01234567 fox=+ sea=-
     """

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from samewise.adapt.event_lines import NamedVectors
 from samewise.adapt.item_units import checked_items
+from samewise.cli.frames import read_parquet
 from samewise.cli.options import Columns
-from samewise.cli.tables import read_parquet, read_table
+from samewise.cli.tables import read_table
 from samewise.exceptions import InvalidInputError
 
 

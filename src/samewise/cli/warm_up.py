@@ -9,7 +9,7 @@ from samewise.kernels.compile_clock import CLOCK
 
 @command()
 def warm_up() -> Answer:
-    """Compile everything now, once, so that no command or service compiles later.
+    """Compile everything in advance, once, so that no command or service does it later.
 
     The compiled code is kept in the user's cache directory, or below NUMBA_CACHE_DIR.
 

@@ -111,7 +111,7 @@ def evaluate(
     >>> X, y = load_wine(return_X_y=True)
     >>> found = evaluate(fit_model(X, y, "lda"), X, y)
     >>> found.judged_by
-    'the rows that the model was not learned from'
+    'the rows that the model was not trained on'
     >>> [measured.name for measured in found.measured]
     ['euclidean', 'cosine', 'lda']
     """
@@ -176,7 +176,7 @@ def rows_to_judge_by(
     """
     seen = model.has_seen(X, feature_names)
     if seen.any() and not seen.all():
-        return ~seen, "the rows that the model was not learned from"
+        return ~seen, "the rows that the model was not trained on"
     queries = hold_out(y, _PART, random_state)
     if seen.all():
         return queries, (
