@@ -12,7 +12,8 @@ many arguments
     of estimators (classes that descend from `BaseEstimator`) and commands (functions of `cli/`
     with an argument annotated by typer).
 names twice
-    File names other than `__init__.py`, and class names, that occur more than once.
+    File names other than `__init__.py`, and class names, that occur more than once, without
+    `compat`, whose names are those of other packages.
 type: ignore, cast
     Comments `type: ignore` and calls of `typing.cast`, in each folder.
 walk
@@ -267,9 +268,9 @@ def measures(folder: Path) -> list[Measure]:
     """The numbers that are read from the files of a package."""
     sources = read_sources(folder)
     long, many = _long_functions(sources), _many_arguments(sources)
-    files = _twice([(s.path.name, s.path) for s in sources if s.path.name != "__init__.py"])
     # Names that another package has given are no choice.
     own = [source for source in sources if "compat" not in source.path.parts]
+    files = _twice([(s.path.name, s.path) for s in own if s.path.name != "__init__.py"])
     classes = _twice([(node.name, source.path) for source, node in _classes(own)])
     found = [
         Measure(

@@ -54,6 +54,7 @@ def test_elsewhere_there_are_lines(monkeypatch):
 def test_fits_draw_a_bar_in_a_terminal_only(learner, monkeypatch, capsys):
     X, y = load_iris(return_X_y=True)
     monkeypatch.setattr(progress_line, "EVERY_LIVE", 0.0)
+    monkeypatch.setattr(progress_line, "EVERY", 3600.0)
     monkeypatch.setattr("sys.stderr", stream := Terminal())
     learner.fit(X, y)
     assert stream.getvalue() == ""
