@@ -101,9 +101,7 @@ def test_class_numbers_of_an_index(labels):
 
 def test_judgements_where_triplets_or_pairs_are_learned_from():
     judged = Judgements(X, [0], [[1, 2]], [[1, -1]])
-    with pytest.raises(
-        InvalidInputError, match=r"from triplets\. Got Judgements; give"
-    ):
+    with pytest.raises(InvalidInputError, match=r"from triplets\. Got Judgements; give"):
         OASIS().fit(judged)
     with pytest.raises(InvalidInputError, match=r"learns from pairs\. Got Judgements, which say"):
         PassiveAggressive().fit(judged, SIGNS)
