@@ -98,8 +98,9 @@ def tame_rows(n=sizes, d=features, **how):
 
 @st.composite
 def malformed(draw, n=sizes, d=features):
-    """CSR with an index, a pointer or a length that is wrong, and sometimes right by chance."""
-    X = sp.csr_array(draw(rows(n, d, ("ordinary", "integers"), ("C",), ())))
+    """A sparse matrix one of whose arrays is wrong, and sometimes right by chance."""
+    make = draw(st.sampled_from([sp.csr_array, sp.csr_matrix, sp.csc_array, sp.bsr_array]))
+    X = make(draw(rows(n, d, ("ordinary", "integers"), ("C",), ())))
     part = draw(st.sampled_from(["indices", "indptr", "data", "shorter", "wider"]))
     if part in ("indices", "indptr") and len(getattr(X, part)):
         at = draw(st.integers(0, len(getattr(X, part)) - 1))

@@ -107,6 +107,20 @@ def test_a_store_with_what_is_not_finite(adapter, tmp_path):
         refused(call, said, adapter, tmp_path)
 
 
+@pytest.mark.parametrize("expand", [False, True])
+@pytest.mark.parametrize("value", [np.inf, 3e38])
+def test_stored_items_whose_products_overflow_are_refused_without_a_warning(
+    expand, value, tmp_path
+):
+    adapter = LiveAdapter(items=ITEMS, expand=expand, random_state=0).fit(ITEMS)
+    query, items = np.array([1.0, 1.0, 9.0, 9.0], dtype=np.float32), ITEMS.copy()
+    items[1] = [value, -value, value, -value]
+    adapter.items = items
+    refused(lambda: adapter.rank(query), "Items must be finite", adapter, tmp_path)
+    adapter.items = lambda ids: items[ids]
+    refused(lambda: adapter.rerank(query, [3, 1, 2]), "Items must be finite", adapter, tmp_path)
+
+
 def test_a_list_as_store_is_read_once(adapter):
     adapter.items = ITEMS.astype(float).tolist()
     first = adapter._items()

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import samewise
 from samewise import Index, Pairs, Triplets
 from samewise.catalog import WHERE
+from samewise.compat import metric_learn
+from samewise.search import ClassIndex
 from tests.hostile.outcomes import Refusal, attempt, bits, check_finite
 from tests.hostile.strategies import labels, malformed, n_rows, rows, supervision, weights
 
@@ -107,6 +109,25 @@ def test_parts_of_containers(data):
     else:
         if not isinstance(made, Refusal):
             check_numbers(made)
+
+
+DOORS = {
+    "classes": lambda X, y: ClassIndex(None, X, y),
+    "lists": lambda X, y: samewise.Judgements(X, [0], [[0, 1]], [[1, -1]]),
+    "maps": lambda X, y: samewise.MultiMetric(X),
+    "chunks": lambda X, y: metric_learn.RCA().fit(X, y),
+    "points": lambda X, y: metric_learn.Covariance(preprocessor=X).fit(np.arange(len(y))),
+    "pairs": lambda X, y: metric_learn.ITML(preprocessor=X).fit([[0, 1], [1, 0]], [1, -1]),
+    "constraints": lambda X, y: metric_learn.Constraints(y).generate_knntriplets(X, 1, 1),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@given(X=any_rows)
+def test_any_rows_through_other_doors(door, X):
+    before = bits(X)
+    attempt(lambda: DOORS[door](X, np.arange(n_rows(X)) % 2), X)
+    assert bits(X) == before
 
 
 @given(data=st.data())

@@ -10,6 +10,7 @@ from samewise import (
     LDA,
     LSML,
     MLKR,
+    OASIS,
     RCA,
     Index,
     Judgements,
@@ -96,6 +97,15 @@ def test_counts_that_are_none(count):
 def test_class_numbers_of_an_index(labels):
     with pytest.raises(InvalidInputError, match="labels must be class numbers 0, 1, …, one for"):
         ClassIndex(None, X, labels)
+
+
+def test_judgements_where_triplets_or_pairs_are_learned_from():
+    judged = Judgements(X, [0], [[1, 2]], [[1, -1]])
+    with pytest.raises(InvalidInputError, match=r"from triplets\. Got Judgements; give"):
+        OASIS().fit(judged)
+    with pytest.raises(InvalidInputError, match=r"learns from pairs\. Got Judgements, which say"):
+        PassiveAggressive().fit(judged, SIGNS)
+    OASIS().fit(judged.triplets())
 
 
 def test_an_index_of_what_is_no_form():

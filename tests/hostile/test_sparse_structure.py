@@ -357,6 +357,17 @@ def test_one_sparse_matrix_is_not_a_sequence_of_maps():
             samewise.MultiMetric(components)
 
 
+@pytest.mark.parametrize("make", [sp.coo_array, sp.csr_array])
+def test_sparse_arrays_of_one_dimension(make):
+    # Their indices are not those of rows, and were followed unchecked.
+    vector = make(DENSE[0])
+    (vector.coords[0] if make is sp.coo_array else vector.indices)[1] = 10**9
+    learned = KNNClassifier().fit(DENSE, Y)
+    for enter in (Mahalanobis, FORM.embed, learned.predict, lambda X: Pairs(X, [0], [1], [1])):
+        with pytest.raises(InvalidInputError, match="must have two dimensions"):
+            enter(vector)
+
+
 def test_points_of_a_preprocessor():
     dense = metric_learn.LFDA(preprocessor=DENSE).fit(np.arange(N), Y)
     learner = metric_learn.ITML(preprocessor=sp.csc_array(DENSE), random_state=0)

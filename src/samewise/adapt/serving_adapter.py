@@ -222,16 +222,12 @@ class ServingAdapter(Storable, storable=False):
         with alone(self):
             rest = self._embed(q, which, "rest")
             pinned = which == "served" and (self.expand or self._parted)
-            best = int(np.argmax(rows @ self._embed(q, which, "first"))) if pinned else -1
-        scores = rows @ rest
+            first = self._embed(q, which, "first") if pinned else rest
+        best = int(np.argmax(_scores(rows, first))) if pinned else -1
+        scores = _scores(rows, rest)
         if which == "served" and self.expand:
             near = top_k(scores[None], min(EXPANDED, len(rows)))[0]
-            scores = rows @ (rest + rows[near].mean(axis=0, dtype=np.float32))
-        if not np.isfinite(scores).all():
-            raise InvalidInputError(
-                "Items must be finite, and so small that their products with a query are. "
-                f"{np.count_nonzero(~np.isfinite(scores))} of {len(rows)} have others."
-            )
+            scores = _scores(rows, rest + rows[near].mean(axis=0, dtype=np.float32))
         if pinned:
             scores[best] = np.inf
         return top_k(scores[None], k)[0]
@@ -370,3 +366,17 @@ def start_matrix(initial: Bilinear | LowRankBilinear | None, d: int) -> Array | 
 def _check_place(place: str) -> None:
     if place not in PLACES:
         raise InvalidInputError(f"place must be 'rest' or 'first'. Got {place!r}.")
+
+
+def _scores(rows: NDArray[Any], embedded: Array) -> Array:
+    """Products of items with an embedded query, all of them finite."""
+    # What overflows is refused here; NumPy need not warn of it.
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores: Array = rows @ embedded
+    finite = np.isfinite(scores)
+    if not finite.all():
+        raise InvalidInputError(
+            "Items must be finite, and so small that their products with a query are. "
+            f"{np.count_nonzero(~finite)} of {len(rows)} have others."
+        )
+    return scores

@@ -31,7 +31,12 @@ def sound_rows(X: Any, name: str = "X") -> Any:
     ...
     samewise.exceptions.InvalidInputError: X is a sparse matrix whose arrays do not fit ...
     """
-    if not sparse.issparse(X) or X.ndim != 2:
+    if sparse.issparse(X) and X.ndim != 2:
+        raise InvalidInputError(
+            f"{name} must have two dimensions (rows, features), but it is a sparse array of "
+            f"dimension {X.ndim}; reshape it with {name}.reshape(1, -1) if it is one row."
+        )
+    if not sparse.issparse(X):
         refuse_masked(X, name)
         _refuse_beyond_floats(X, name)
         if any(map(_is_of_time, _types(X))):

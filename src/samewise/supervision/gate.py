@@ -45,7 +45,7 @@ def as_pairs(
     draw : callable (X, y, sample_weight) → Pairs
         How pairs are sampled from labeled examples; called only when everything else is right.
     """
-    if isinstance(X, Triplets | Quadruplets):
+    if isinstance(X, RowNumbers) and not isinstance(X, Pairs):
         raise InvalidInputError(
             f"{learner} learns from pairs. Got {type(X).__name__}, which say what is closer but "
             "not what is the same; give Pairs, an array of shape (n, 2, d) with labels ±1, or "
@@ -113,6 +113,10 @@ def as_triplets(
         raise InvalidInputError(
             f"{learner} learns from triplets. Got Quadruplets, whose pairs need not share an "
             "example; give Triplets, or use LSML or SCML."
+        )
+    if isinstance(X, RowNumbers) and not isinstance(X, Triplets):
+        raise InvalidInputError(
+            f"{learner} learns from triplets. Got {type(X).__name__}; give judgements.triplets()."
         )
     if is_labeled(X):
         if y is None:

@@ -113,7 +113,9 @@ class OnlineLearner(Counted, Learner, storable=False):
         In whatever portions a stream arrives, the result is that of one `fit` over all of it. The
         first portion settles what depends on the data, such as margin="auto" and rank. Input that
         is refused changes nothing, also if that is found halfway through; in a stream of blocks,
-        what was learned from the blocks before the refused one is kept.
+        what was learned from the blocks before the refused one is kept. One error cannot be taken
+        back, since a copy of the matrix would take as long as an example: memory that runs out
+        amid one short portion. Load what was saved, or fit anew, after a MemoryError.
 
         Threads may share a learner. Each block is learned by one of them at a time; a thread that
         reads meanwhile waits, and meets what was learned before or after the block.
