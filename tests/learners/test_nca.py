@@ -24,7 +24,7 @@ from samewise.learners.batch.batch_learner import held_out
 from samewise.learners.batch.itml import ITML
 from samewise.learners.batch.mcml import MCML
 from samewise.learners.batch.mmc import MMC
-from samewise.learners.batch.nca import NCA, PenalizedErrors, expected_errors
+from samewise.learners.batch.nca import NCA, PENALTY, PenalizedErrors, descend, expected_errors
 from samewise.learners.batch.nca_starts import (
     BASES,
     DiscriminantScales,
@@ -86,6 +86,23 @@ def test_gradient_of_the_penalty_by_differences(labeled, seed):
     ahead, behind = (objective.value_and_gradient(L + t * V).loss for t in (1e-6, -1e-6))
     slope = np.vdot(objective.value_and_gradient(L).gradient, V)
     assert (ahead - behind) / 2e-6 == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "stays"), [(8, True), (2, False)])
+def test_the_penalty_stays_where_the_map_could_fit_the_points_by_heart(
+    rows, stays, seed, monkeypatch
+):
+    monkeypatch.setattr("samewise.learners.batch.nca.grown", lambda points, L, *_: L)
+    random = np.random.default_rng(seed)
+    X, y = random.normal(size=(40, 8)), np.arange(40) % 2
+    points, start = of(SoftNeighbors, X, y, 2, Workers(1, None)), 0.5 * np.eye(8)[:rows]
+    L, ended, _ = descend(points, start, PENALTY, 1e-8, 2000, lambda *_: False)
+    assert ended
+    weight = PENALTY * points.sum(start, expected_errors)[0] / np.vdot(start, start)
+    pull, gradient = 2 * weight * L, points.sum(L, expected_errors)[1]
+    # At the end nothing is left: of the sum with the penalty, or of the loss alone.
+    rest = gradient + pull if stays else gradient
+    assert np.linalg.norm(rest) < 0.02 * np.linalg.norm(pull)
 
 
 def test_far_points_do_not_overflow(labeled):

@@ -136,14 +136,16 @@ class NCA(BatchLearner):
     which p_ij spreads over 10 neighbors (the median of its perplexity), or as many as classes have,
     and first minimizes the loss + λ‖L′‖², where L′ is L in the coordinates of the start and the
     second term is 1 % of the first there. When an iteration lowers the sum by no more than tol for
-    each example, the penalty is dropped. At the end L is doubled as long as that lowers the loss,
-    which leaves the order of neighbors as it is. Runs from other starts have no penalty.
+    each example, the penalty is dropped, unless L has more entries than there are examples: it
+    would fit them by heart. At the end L is doubled as long as that lowers the loss, which leaves
+    the order of neighbors as it is. Runs from other starts have no penalty.
 
     A lower loss is not always a lower error on new points. The 10 neighbors and the penalty were
     chosen by held-out 3-NN errors on ten small sets, the kinds of starts also on four sets of 26 to
     101 classes, among them those of 77 and 101 classes that the benchmark has; tol on
     twelve sets of up to 40 classes and the two iterations on five more, so that no loss is above
-    that of scikit-learn's NCA.
+    that of scikit-learn's NCA. Where the penalty stays was chosen on twenty sets, other rows than
+    the benchmark's where there are enough.
 
     Probabilities are computed for a block of rows at a time, shared by a few threads: memory grows
     with n, not with n²; time for an iteration with n². float32 data are worked on in float32.
@@ -328,7 +330,8 @@ def descend(
 ) -> tuple[Matrix64, bool, bool]:
     """Lower the loss + λ‖L‖², then the loss; L, whether tol ended it, and whether look did.
 
-    λ is such that at first the penalty is this part of the loss.
+    λ is such that at first the penalty is this part of the loss. It stays if L has more entries
+    than there are points.
     """
     first, gradient = points.sum(L, expected_errors)
     weight = penalty * first / max(float(np.vdot(L, L)), 1e-300)
@@ -345,7 +348,7 @@ def descend(
         if look(L, errors.loss):
             return L, False, True
         n_short = n_short + 1 if fell <= enough else 0
-        if n_short and objective.weight > 0:
+        if n_short and objective.weight > 0 and L.size <= len(points.X):
             # The penalty has done its part; what was learned about the curvature holds.
             objective.weight, now, n_short = 0.0, errors, 0
         elif n_short == 2 or step is None:
