@@ -75,7 +75,9 @@ class ItemStore:
             raise InvalidInputError(
                 f"ids must be row numbers of items, integers from 0 to {n - 1}. Got {ids!r}."
             )
-        return single(self.items[rows])
+        found = self.items[rows]
+        # A copy already.
+        return np.ascontiguousarray(found) if found.dtype == np.float32 else single(found)
 
     def _asked(self, ids: list[Any]) -> Array:
         try:
@@ -215,7 +217,7 @@ def _thumb(
 
 def names_of(given: Any, what: str) -> set[Any]:
     """Whom, or what, to forget: one name, or several."""
-    if isinstance(given, str | Integral):
+    if isinstance(given, str | Integral) and not isinstance(given, bool):
         given = [given]
     if not isinstance(given, Collection) or isinstance(given, bytes):
         raise InvalidInputError(f"{what} must be names, in a list or set. Got {given!r:.60}.")
