@@ -171,6 +171,23 @@ def test_forgetting_is_as_if_it_had_never_been_said(make_world, tmp_path):
     assert not adapter.feedback(world.items[0], [1, 2], [1, -1], event="e2")
 
 
+def test_names_may_be_those_of_numpy(world, tmp_path):
+    plain, numpy = (LiveAdapter(items=world.items, random_state=0).fit(world.items) for _ in "12")
+    for t, user in enumerate(np.array(["ann", "bob", "ann", "bob"])):
+        q, shown, y = world.judged()
+        plain.feedback(world.items[q], shown, y, user=str(user), event=t)
+        numpy.feedback(world.items[q], shown, y, user=user, event=np.int64(t))
+    assert written(plain, tmp_path / "plain") == written(numpy, tmp_path / "numpy")
+    assert not numpy.feedback(world.items[q], shown, y, event=3)
+    # One name, or several of an array.
+    assert numpy.forget("ann") == 2 == plain.forget(users=["ann"])
+    assert numpy.forget(events=np.array([1])) == 1 == plain.forget(events=1)
+    assert written(plain, tmp_path / "plain") == written(numpy, tmp_path / "numpy")
+    for given in (b"ann", 1.5, [1.5], [True], None):
+        with pytest.raises(InvalidInputError, match="names|named"):
+            numpy.forget(given)
+
+
 def test_forgetting_needs_the_log(world):
     adapter = taught(world, 3, log=False)
     with pytest.raises(InvalidInputError, match="log=True"):

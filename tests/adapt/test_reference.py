@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks import adapt as benchmark
 from samewise import LiveAdapter
 from samewise.adapt import RankedList
 from samewise.adapt.item_units import ItemUnits
+from samewise.kernels.event_cells import _keep_nearest
 from tests.reference.adapter import Adapter
 
 ROWS = ("rest", "first", "agree", "fall rest", "fall first")
@@ -110,3 +112,24 @@ def test_the_gap_is_the_median_similarity_to_the_nearest_less_the_mean(n):
     units = ItemUnits.of(X, np.random.RandomState(0))
     assert units.mean_similarity == pytest.approx(np.mean(others), rel=1e-4, abs=1e-5)
     assert units.gap == pytest.approx(np.median(nearest) - np.mean(others), rel=1e-4)
+
+
+@pytest.mark.parametrize("values", ["normal", "ties", "extremes"])
+def test_the_nearest_are_kept_in_their_order_and_of_equal_ones_the_first(values):
+    random = np.random.RandomState(0)
+    for n, most in ((1, 3), (5, 5), (40, 1), (320, 32), (319, 318)):
+        scores = random.randn(n).astype(np.float32)
+        if values == "ties":
+            scores = np.round(scores)
+        elif values == "extremes":
+            scores = random.choice(np.float32([-np.inf, -3e38, -1e-45, -0.0, 0.0, 2, np.inf]), n)
+        found = random.permutation(n)
+        wanted = found[np.sort(np.argsort(-scores, kind="stable")[:most])]
+        kept = _keep_nearest(found, scores, n, most)
+        np.testing.assert_array_equal(found[:kept], wanted)
+
+
+def test_the_benchmark_counts_the_nearest_lists_that_are_found(monkeypatch):
+    monkeypatch.setattr(benchmark, "_best", lambda call, **_: call(0) is None or 1)
+    row = benchmark._row(16, 300)
+    assert row["remembered"] == 300 and 0.1 < row["found"] <= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +75,9 @@ class ItemStore:
             raise InvalidInputError(
                 f"ids must be row numbers of items, integers from 0 to {n - 1}. Got {ids!r}."
             )
-        return single(self.items[rows])
+        found = self.items[rows]
+        # A copy already.
+        return np.ascontiguousarray(found) if found.dtype == np.float32 else single(found)
 
     def _asked(self, ids: list[Any]) -> Array:
         try:
@@ -214,25 +216,30 @@ def _thumb(
 
 
 def names_of(given: Any, what: str) -> set[Any]:
-    """Whom, or what, to forget."""
-    if not isinstance(given, Collection) or isinstance(given, str | bytes):
-        raise InvalidInputError(f"{what} must be a list or set of names. Got {given!r:.60}.")
-    names = list(given)
-    for name in names:
-        check_names(0, name)
-    return set(names)
+    """Whom, or what, to forget: one name, or several."""
+    if isinstance(given, str | Integral) and not isinstance(given, bool):
+        given = [given]
+    if not isinstance(given, Collection) or isinstance(given, bytes):
+        raise InvalidInputError(f"{what} must be names, in a list or set. Got {given!r:.60}.")
+    return {checked_name(name) for name in given}
 
 
-def check_names(weight: Any, *names: Any) -> None:
-    """Refuse what is no weight of an event, or no name of a user or an event."""
+def check_weight(weight: Any) -> None:
+    """Refuse what is no weight of an event."""
     kind = type(weight)
     if (
         not (kind is float or kind is int or isinstance(weight, Real))
         or not 0 <= weight <= HEAVIEST
     ):
         raise InvalidInputError(f"weight must be a number from 0 to 1e6. Got {weight!r}.")
-    for name in names:
-        if name is not None and type(name) not in (str, int):
-            raise InvalidInputError(
-                f"Users and events are named by strings or integers. Got {name!r}."
-            )
+
+
+def checked_name(name: Any) -> str | int | None:
+    """The name of a user or an event; those of NumPy become plain ones, which can be written."""
+    if name is None or type(name) in (str, int):
+        return name
+    if isinstance(name, str):
+        return str(name)
+    if isinstance(name, np.integer):
+        return int(name)
+    raise InvalidInputError(f"Users and events are named by strings or integers. Got {name!r}.")

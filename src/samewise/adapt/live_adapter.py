@@ -17,7 +17,8 @@ from samewise.adapt.event_log import EventLog, Heard
 from samewise.adapt.event_reading import (
     ItemStore,
     Reading,
-    check_names,
+    check_weight,
+    checked_name,
     names_of,
     read_event,
 )
@@ -262,7 +263,7 @@ class LiveAdapter(ServingAdapter):
         query : array of shape (d,), or an event
             The query; or a `Click`, `Thumb`, `RankedList` or `Judged`, without `shown` and `y`.
         shown : array of shape (n, d) or sequence of ids, default=None
-            The items that were shown.
+            The items that were shown. Ids in a list differ; equal vectors may be different items.
         y : array of shape (n,), default=None
             +1 for liked, −1 for disliked, 0 for not judged.
         candidate : int, default=None
@@ -294,7 +295,8 @@ class LiveAdapter(ServingAdapter):
 
     def _read(self, said: Event, weight: Any, user: Any, event: Any) -> tuple[Heard, Array] | None:
         """An event and the vectors of its items, all checked; None if it was seen before."""
-        check_names(weight, user, event)
+        check_weight(weight)
+        user, event = checked_name(user), checked_name(event)
         if event is not None and event in self.log_.seen:
             return None
         read = self._reading(said)
@@ -351,8 +353,8 @@ class LiveAdapter(ServingAdapter):
 
     def forget(
         self,
-        users: Collection[str | int] = (),
-        events: Collection[str | int] = (),
+        users: str | int | Collection[str | int] = (),
+        events: str | int | Collection[str | int] = (),
     ) -> int:
         """Forget what some users said, or some events, as if it had never been said.
 
@@ -361,9 +363,9 @@ class LiveAdapter(ServingAdapter):
 
         Parameters
         ----------
-        users : collection of str or int, default=()
+        users : str, int or collection of these, default=()
             Whose events to forget.
-        events : collection of str or int, default=()
+        events : str, int or collection of these, default=()
             Ids of events to forget; they stay known, so that they are not learned from again.
 
         Returns
