@@ -13,7 +13,7 @@ from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.serve.database import Database
 from samewise.serve.event_store import SQLiteEvents
 from samewise.serve.group_commit import BusyError, GroupCommit
-from samewise.serve.item_search import ItemSnapshot, ProductBatches, best_rows
+from samewise.serve.item_search import ItemSnapshot, ProductBatches
 from samewise.serve.payload_filters import accepts
 from samewise.serve.text_encoder import TextEncoder
 from samewise.serve.turns import Turns
@@ -277,10 +277,10 @@ def test_search_is_exact_across_segments_and_deletions(tmp_path, open_segments):
     batches = ProductBatches()
     for k in (1, 10, 500):
         q = random.randn(8).astype(np.float32)
-        found, scores = best_rows(snapshot, batches.scores(snapshot, q), q, k)
+        found, scores = batches.best(snapshot, q, k)
         assert found.tolist() == reference(rows, alive, q.astype(np.float64), k)
         assert (np.diff(scores) <= 0).all()
-        odd, _ = best_rows(snapshot, batches.scores(snapshot, q), q, k, lambda r: r % 7 == 1)
+        odd, _ = batches.best(snapshot, q, k, lambda r: r % 7 == 1)
         wanted = alive & (np.arange(300) % 7 == 1)
         assert odd.tolist() == reference(rows, wanted, q.astype(np.float64), k)
 

@@ -56,9 +56,11 @@ class ItemSnapshot:
 class _Request:
     snapshot: ItemSnapshot
     query: Array
+    size: int = 0
     ready: threading.Event = field(default_factory=threading.Event)
     leads: bool = False
     scores: Array | None = None
+    first: Indices | None = None
     error: BaseException | None = None
 
 
@@ -68,7 +70,8 @@ class ProductBatches:
     One of those who wait leads: it computes a product for all of them, and passes the lead on to
     one that came meanwhile. Those who were just answered together will often ask again together: a
     product waits for as many queries as the one before had, for a fifth of the time that one took
-    at most. One query alone takes as long as eight together.
+    at most. One query alone takes as long as eight together. Who leads also finds the first
+    candidates of each: threads that look for theirs at the same time get in each other's way.
     """
 
     def __init__(self) -> None:
@@ -78,9 +81,27 @@ class ProductBatches:
         self._last, self._seconds = 0, 0.0
         self.n_products = 0
 
+    def best(
+        self,
+        snapshot: ItemSnapshot,
+        query: Array,
+        k: int,
+        accepted: Callable[[Indices], NDArray[np.bool_]] | None = None,
+    ) -> tuple[Indices, NDArray[np.float64]]:
+        """The k best rows and their scores, as `best_rows` says."""
+        mine = self._answered(snapshot, query, min(k + SPARE, snapshot.n_alive))
+        assert mine.scores is not None
+        return best_rows(snapshot, mine.scores, query, k, accepted, mine.first)
+
     def scores(self, snapshot: ItemSnapshot, query: Array) -> Array:
         """The scores of all rows for a query."""
-        mine = _Request(snapshot, query)
+        scores = self._answered(snapshot, query, 0).scores
+        assert scores is not None
+        return scores
+
+    def _answered(self, snapshot: ItemSnapshot, query: Array, size: int) -> _Request:
+        """The scores of all rows, and so many of the best."""
+        mine = _Request(snapshot, query, size)
         with self._guard:
             self._waiting.append(mine)
             mine.leads, self._led = not self._led, True
@@ -90,8 +111,7 @@ class ProductBatches:
             self._lead(mine)
         if mine.error is not None:
             raise mine.error
-        assert mine.scores is not None
-        return mine.scores
+        return mine
 
     def _lead(self, mine: _Request) -> None:
         end = time.perf_counter() + 0.2 * self._seconds
@@ -121,13 +141,15 @@ class ProductBatches:
         self._last, begin = len(batch), time.perf_counter()
         try:
             found = batch[0].snapshot.scores(np.stack([request.query for request in batch]))
+            for request, scores in zip(batch, found, strict=True):
+                request.scores = scores
+                if request.size:
+                    request.first = top_k(scores[None], request.size)[0]
         except BaseException as error:
             for request in batch:
                 request.error = error
             return
         self._seconds = time.perf_counter() - begin
-        for request, scores in zip(batch, found, strict=True):
-            request.scores = scores
 
 
 def best_rows(
@@ -136,6 +158,7 @@ def best_rows(
     query: Array,
     k: int,
     accepted: Callable[[Indices], NDArray[np.bool_]] | None = None,
+    first: Indices | None = None,
 ) -> tuple[Indices, NDArray[np.float64]]:
     """The k best rows, and their scores in float64, which do not depend on what was batched.
 
@@ -148,11 +171,14 @@ def best_rows(
     k : int
     accepted : callable, default=None
         Of rows, whether each may be found. More rows are tried until there are k.
+    first : array of int, default=None
+        The k + SPARE best by `scores`, or all if they are fewer, where they are known.
     """
     size, tried = min(k + SPARE, snapshot.n_alive), 0
     rows = np.empty(0, dtype=np.int64)
     while size > tried:
-        more = top_k(scores[None], size)[0][tried:]
+        known = first is not None and not tried
+        more = first if known else top_k(scores[None], size)[0][tried:]
         if accepted is not None:
             more = more[accepted(more)]
         rows = np.concatenate([rows, more])
