@@ -17,6 +17,8 @@ from samewise.serve.vector_segments import Maps
 MOST_TOGETHER = 32
 MOST_SCORES = 2**25
 """Queries of one product, and scores that it may have."""
+MOST_KEPT = 2**23
+"""Scores of which the memory is kept for the next product: to get it anew costs a tenth of one."""
 SPARE = 32
 """Candidates beyond k, whose scores are computed again in float64."""
 
@@ -39,9 +41,11 @@ class ItemSnapshot:
     alive: NDArray[np.bool_]
     n_alive: int
 
-    def scores(self, queries: Array, begin: int = 0) -> Array:
+    def scores(self, queries: Array, begin: int = 0, out: Array | None = None) -> Array:
         """Dot products with all rows from a number on; −∞ for rows that are no item's."""
-        found = np.empty((len(queries), max(self.maps.n_rows - begin, 0)), dtype=np.float32)
+        found = out
+        if found is None:
+            found = np.empty((len(queries), max(self.maps.n_rows - begin, 0)), dtype=np.float32)
         for first, part in self.maps.parts:
             end, skipped = first + len(part) - begin, max(begin - first, 0)
             if end > 0:
@@ -56,7 +60,8 @@ class ItemSnapshot:
 class _Request:
     snapshot: ItemSnapshot
     query: Array
-    size: int = 0
+    size: int
+    needs_scores: bool
     ready: threading.Event = field(default_factory=threading.Event)
     leads: bool = False
     scores: Array | None = None
@@ -79,6 +84,7 @@ class ProductBatches:
         self._led = False
         self._waiting: list[_Request] = []
         self._last, self._seconds = 0, 0.0
+        self._kept = np.empty(0, dtype=np.float32)
         self.n_products = 0
 
     def best(
@@ -89,19 +95,21 @@ class ProductBatches:
         accepted: Callable[[Indices], NDArray[np.bool_]] | None = None,
     ) -> tuple[Indices, NDArray[np.float64]]:
         """The k best rows and their scores, as `best_rows` says."""
-        mine = self._answered(snapshot, query, min(k + SPARE, snapshot.n_alive))
-        assert mine.scores is not None
+        size = min(k + SPARE, snapshot.n_alive)
+        mine = self._answered(snapshot, query, size, accepted is not None)
         return best_rows(snapshot, mine.scores, query, k, accepted, mine.first)
 
     def scores(self, snapshot: ItemSnapshot, query: Array) -> Array:
         """The scores of all rows for a query."""
-        scores = self._answered(snapshot, query, 0).scores
+        scores = self._answered(snapshot, query, 0, True).scores
         assert scores is not None
         return scores
 
-    def _answered(self, snapshot: ItemSnapshot, query: Array, size: int) -> _Request:
-        """The scores of all rows, and so many of the best."""
-        mine = _Request(snapshot, query, size)
+    def _answered(
+        self, snapshot: ItemSnapshot, query: Array, size: int, needs_scores: bool
+    ) -> _Request:
+        """So many of the best rows, and the scores of all, if they are needed."""
+        mine = _Request(snapshot, query, size, needs_scores)
         with self._guard:
             self._waiting.append(mine)
             mine.leads, self._led = not self._led, True
@@ -140,9 +148,12 @@ class ProductBatches:
         self.n_products += 1
         self._last, begin = len(batch), time.perf_counter()
         try:
-            found = batch[0].snapshot.scores(np.stack([request.query for request in batch]))
+            queries, snapshot = np.stack([r.query for r in batch]), batch[0].snapshot
+            kept = self._memory(len(batch), snapshot.maps.n_rows)
+            found = snapshot.scores(queries, out=kept)
             for request, scores in zip(batch, found, strict=True):
-                request.scores = scores
+                if request.needs_scores:
+                    request.scores = scores if kept is None else scores.copy()
                 if request.size:
                     request.first = top_k(scores[None], request.size)[0]
         except BaseException as error:
@@ -151,10 +162,19 @@ class ProductBatches:
             return
         self._seconds = time.perf_counter() - begin
 
+    def _memory(self, n: int, n_rows: int) -> Array | None:
+        """Where the scores of n queries go; None for a place of their own. One leads at a time."""
+        size = n * n_rows
+        if size > MOST_KEPT:
+            return None
+        if size > len(self._kept):
+            self._kept = np.empty(size, dtype=np.float32)
+        return self._kept[:size].reshape(n, n_rows)
+
 
 def best_rows(
     snapshot: ItemSnapshot,
-    scores: Array,
+    scores: Array | None,
     query: Array,
     k: int,
     accepted: Callable[[Indices], NDArray[np.bool_]] | None = None,
@@ -165,8 +185,8 @@ def best_rows(
     Parameters
     ----------
     snapshot : ItemSnapshot
-    scores : array of shape (n_rows,)
-        As `ProductBatches` computed them.
+    scores : array of shape (n_rows,) or None
+        As `ProductBatches` computed them; not needed where `first` are enough.
     query : array of shape (d,)
     k : int
     accepted : callable, default=None
@@ -177,8 +197,11 @@ def best_rows(
     size, tried = min(k + SPARE, snapshot.n_alive), 0
     rows = np.empty(0, dtype=np.int64)
     while size > tried:
-        known = first is not None and not tried
-        more = first if known else top_k(scores[None], size)[0][tried:]
+        if first is not None and not tried:
+            more = first
+        else:
+            assert scores is not None
+            more = top_k(scores[None], size)[0][tried:]
         if accepted is not None:
             more = more[accepted(more)]
         rows = np.concatenate([rows, more])
