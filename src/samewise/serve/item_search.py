@@ -60,12 +60,11 @@ class ItemSnapshot:
 class _Request:
     snapshot: ItemSnapshot
     query: Array
-    size: int
-    needs_scores: bool
+    k: int | None
     ready: threading.Event = field(default_factory=threading.Event)
     leads: bool = False
     scores: Array | None = None
-    first: Indices | None = None
+    found: tuple[Indices, NDArray[np.float64]] | None = None
     error: BaseException | None = None
 
 
@@ -75,8 +74,8 @@ class ProductBatches:
     One of those who wait leads: it computes a product for all of them, and passes the lead on to
     one that came meanwhile. Those who were just answered together will often ask again together: a
     product waits for as many queries as the one before had, for a fifth of the time that one took
-    at most. One query alone takes as long as eight together. Who leads also finds the first
-    candidates of each: threads that look for theirs at the same time get in each other's way.
+    at most. One query alone takes as long as eight together. Who leads also finds the best
+    rows of each: threads that look for theirs at the same time get in each other's way.
     """
 
     def __init__(self) -> None:
@@ -95,21 +94,22 @@ class ProductBatches:
         accepted: Callable[[Indices], NDArray[np.bool_]] | None = None,
     ) -> tuple[Indices, NDArray[np.float64]]:
         """The k best rows and their scores, as `best_rows` says."""
-        size = min(k + SPARE, snapshot.n_alive)
-        mine = self._answered(snapshot, query, size, accepted is not None)
-        return best_rows(snapshot, mine.scores, query, k, accepted, mine.first)
+        if accepted is not None:
+            scores = self.scores(snapshot, query)
+            return best_rows(snapshot, scores, query, k, accepted)
+        found = self._answered(snapshot, query, k).found
+        assert found is not None
+        return found
 
     def scores(self, snapshot: ItemSnapshot, query: Array) -> Array:
         """The scores of all rows for a query."""
-        scores = self._answered(snapshot, query, 0, True).scores
+        scores = self._answered(snapshot, query, None).scores
         assert scores is not None
         return scores
 
-    def _answered(
-        self, snapshot: ItemSnapshot, query: Array, size: int, needs_scores: bool
-    ) -> _Request:
-        """So many of the best rows, and the scores of all, if they are needed."""
-        mine = _Request(snapshot, query, size, needs_scores)
+    def _answered(self, snapshot: ItemSnapshot, query: Array, k: int | None) -> _Request:
+        """The k best rows, or the scores of all."""
+        mine = _Request(snapshot, query, k)
         with self._guard:
             self._waiting.append(mine)
             mine.leads, self._led = not self._led, True
@@ -152,10 +152,10 @@ class ProductBatches:
             kept = self._memory(len(batch), snapshot.maps.n_rows)
             found = snapshot.scores(queries, out=kept)
             for request, scores in zip(batch, found, strict=True):
-                if request.needs_scores:
+                if request.k is None:
                     request.scores = scores if kept is None else scores.copy()
-                if request.size:
-                    request.first = top_k(scores[None], request.size)[0]
+                else:
+                    request.found = best_rows(snapshot, scores, request.query, request.k)
         except BaseException as error:
             for request in batch:
                 request.error = error
@@ -174,34 +174,27 @@ class ProductBatches:
 
 def best_rows(
     snapshot: ItemSnapshot,
-    scores: Array | None,
+    scores: Array,
     query: Array,
     k: int,
     accepted: Callable[[Indices], NDArray[np.bool_]] | None = None,
-    first: Indices | None = None,
 ) -> tuple[Indices, NDArray[np.float64]]:
     """The k best rows, and their scores in float64, which do not depend on what was batched.
 
     Parameters
     ----------
     snapshot : ItemSnapshot
-    scores : array of shape (n_rows,) or None
-        As `ProductBatches` computed them; not needed where `first` are enough.
+    scores : array of shape (n_rows,)
+        As `ProductBatches` computed them.
     query : array of shape (d,)
     k : int
     accepted : callable, default=None
         Of rows, whether each may be found. More rows are tried until there are k.
-    first : array of int, default=None
-        The k + SPARE best by `scores`, or all if they are fewer, where they are known.
     """
     size, tried = min(k + SPARE, snapshot.n_alive), 0
     rows = np.empty(0, dtype=np.int64)
     while size > tried:
-        if first is not None and not tried:
-            more = first
-        else:
-            assert scores is not None
-            more = top_k(scores[None], size)[0][tried:]
+        more = top_k(scores[None], size)[0][tried:]
         if accepted is not None:
             more = more[accepted(more)]
         rows = np.concatenate([rows, more])
