@@ -183,7 +183,7 @@ def _together(snapshot: ItemSnapshot, batches: ProductBatches, Q: np.ndarray) ->
     def ask(q: np.ndarray) -> None:
         ready.wait()
         for _ in range(ROUNDS):
-            best_rows(snapshot, batches.scores(snapshot, q), q, 10)
+            batches.best(snapshot, q, 10)
 
     threads = [threading.Thread(target=ask, args=(q,)) for q in Q]
     for thread in threads:
@@ -207,9 +207,7 @@ def run_graph(n_items: int = 100_000) -> list[dict[str, object]]:
             time.sleep(0.1)
         built, graph = time.process_time() - begin, keeper.graph
         batches, rows = ProductBatches(), []
-        one = [
-            _timed(lambda q=q: best_rows(snapshot, batches.scores(snapshot, q), q, 10)) for q in Q
-        ]
+        one = [_timed(lambda q=q: batches.best(snapshot, q, 10)) for q in Q]
         begin = time.process_time()
         for scores, q in zip(snapshot.scores(Q[:32]), Q[:32], strict=True):
             best_rows(snapshot, scores, q, 10)

@@ -13,7 +13,7 @@ from samewise.exceptions import FileFormatError, InvalidInputError
 from samewise.serve.database import Database
 from samewise.serve.event_store import SQLiteEvents
 from samewise.serve.group_commit import BusyError, GroupCommit
-from samewise.serve.item_search import ItemSnapshot, ProductBatches, best_rows
+from samewise.serve.item_search import ItemSnapshot, ProductBatches
 from samewise.serve.payload_filters import accepts
 from samewise.serve.text_encoder import TextEncoder
 from samewise.serve.turns import Turns
@@ -277,12 +277,36 @@ def test_search_is_exact_across_segments_and_deletions(tmp_path, open_segments):
     batches = ProductBatches()
     for k in (1, 10, 500):
         q = random.randn(8).astype(np.float32)
-        found, scores = best_rows(snapshot, batches.scores(snapshot, q), q, k)
+        found, scores = batches.best(snapshot, q, k)
         assert found.tolist() == reference(rows, alive, q.astype(np.float64), k)
         assert (np.diff(scores) <= 0).all()
-        odd, _ = best_rows(snapshot, batches.scores(snapshot, q), q, k, lambda r: r % 7 == 1)
+        odd, _ = batches.best(snapshot, q, k, lambda r: r % 7 == 1)
         wanted = alive & (np.arange(300) % 7 == 1)
         assert odd.tolist() == reference(rows, wanted, q.astype(np.float64), k)
+
+
+def test_answers_of_one_product_are_not_overwritten_by_the_next(open_segments):
+    random = np.random.RandomState(1)
+    rows = random.randn(200, 8).astype(np.float32)
+    segments = open_segments(8)
+    committed(segments, rows)
+    snapshot = ItemSnapshot(segments.maps(), np.ones(200, dtype=bool), 200)
+    batches, first = ProductBatches(), rows[0]
+    scores = batches.scores(snapshot, first)
+    kept = scores.copy()
+    # A filter that looks at the items while others search.
+    asked = []
+
+    def accepted(numbers):
+        asked.append(len(numbers))
+        batches.best(snapshot, random.randn(8).astype(np.float32), 10)
+        return numbers % 50 == 7
+
+    found, _ = batches.best(snapshot, first, 4, accepted)
+    assert len(asked) > 1
+    wanted = np.arange(200) % 50 == 7
+    assert found.tolist() == reference(rows, wanted, first.astype(np.float64), 4)
+    np.testing.assert_array_equal(scores, kept)
 
 
 def test_queries_that_wait_share_a_product(tmp_path, open_segments):
@@ -292,9 +316,9 @@ def test_queries_that_wait_share_a_product(tmp_path, open_segments):
     goes_on = threading.Event()
 
     class Slow(ItemSnapshot):
-        def scores(self, queries, begin=0):
+        def scores(self, queries, begin=0, out=None):
             assert goes_on.wait(30)
-            return super().scores(queries, begin)
+            return super().scores(queries, begin, out)
 
     snapshot = Slow(segments.maps(), np.ones(50, dtype=bool), 50)
     batches = ProductBatches()

@@ -17,6 +17,8 @@ from samewise.serve.vector_segments import Maps
 MOST_TOGETHER = 32
 MOST_SCORES = 2**25
 """Queries of one product, and scores that it may have."""
+MOST_KEPT = 2**23
+"""Scores of which the memory is kept for the next product: to get it anew costs a tenth of one."""
 SPARE = 32
 """Candidates beyond k, whose scores are computed again in float64."""
 
@@ -39,9 +41,11 @@ class ItemSnapshot:
     alive: NDArray[np.bool_]
     n_alive: int
 
-    def scores(self, queries: Array, begin: int = 0) -> Array:
+    def scores(self, queries: Array, begin: int = 0, out: Array | None = None) -> Array:
         """Dot products with all rows from a number on; −∞ for rows that are no item's."""
-        found = np.empty((len(queries), max(self.maps.n_rows - begin, 0)), dtype=np.float32)
+        found = out
+        if found is None:
+            found = np.empty((len(queries), max(self.maps.n_rows - begin, 0)), dtype=np.float32)
         for first, part in self.maps.parts:
             end, skipped = first + len(part) - begin, max(begin - first, 0)
             if end > 0:
@@ -56,9 +60,11 @@ class ItemSnapshot:
 class _Request:
     snapshot: ItemSnapshot
     query: Array
+    k: int | None
     ready: threading.Event = field(default_factory=threading.Event)
     leads: bool = False
     scores: Array | None = None
+    found: tuple[Indices, NDArray[np.float64]] | None = None
     error: BaseException | None = None
 
 
@@ -68,7 +74,8 @@ class ProductBatches:
     One of those who wait leads: it computes a product for all of them, and passes the lead on to
     one that came meanwhile. Those who were just answered together will often ask again together: a
     product waits for as many queries as the one before had, for a fifth of the time that one took
-    at most. One query alone takes as long as eight together.
+    at most. One query alone takes as long as eight together. Who leads also finds the best
+    rows of each: threads that look for theirs at the same time get in each other's way.
     """
 
     def __init__(self) -> None:
@@ -76,11 +83,33 @@ class ProductBatches:
         self._led = False
         self._waiting: list[_Request] = []
         self._last, self._seconds = 0, 0.0
+        self._kept = np.empty(0, dtype=np.float32)
         self.n_products = 0
+
+    def best(
+        self,
+        snapshot: ItemSnapshot,
+        query: Array,
+        k: int,
+        accepted: Callable[[Indices], NDArray[np.bool_]] | None = None,
+    ) -> tuple[Indices, NDArray[np.float64]]:
+        """The k best rows and their scores, as `best_rows` says."""
+        if accepted is not None:
+            scores = self.scores(snapshot, query)
+            return best_rows(snapshot, scores, query, k, accepted)
+        found = self._answered(snapshot, query, k).found
+        assert found is not None
+        return found
 
     def scores(self, snapshot: ItemSnapshot, query: Array) -> Array:
         """The scores of all rows for a query."""
-        mine = _Request(snapshot, query)
+        scores = self._answered(snapshot, query, None).scores
+        assert scores is not None
+        return scores
+
+    def _answered(self, snapshot: ItemSnapshot, query: Array, k: int | None) -> _Request:
+        """The k best rows, or the scores of all."""
+        mine = _Request(snapshot, query, k)
         with self._guard:
             self._waiting.append(mine)
             mine.leads, self._led = not self._led, True
@@ -90,8 +119,7 @@ class ProductBatches:
             self._lead(mine)
         if mine.error is not None:
             raise mine.error
-        assert mine.scores is not None
-        return mine.scores
+        return mine
 
     def _lead(self, mine: _Request) -> None:
         end = time.perf_counter() + 0.2 * self._seconds
@@ -120,14 +148,28 @@ class ProductBatches:
         self.n_products += 1
         self._last, begin = len(batch), time.perf_counter()
         try:
-            found = batch[0].snapshot.scores(np.stack([request.query for request in batch]))
+            queries, snapshot = np.stack([r.query for r in batch]), batch[0].snapshot
+            kept = self._memory(len(batch), snapshot.maps.n_rows)
+            found = snapshot.scores(queries, out=kept)
+            for request, scores in zip(batch, found, strict=True):
+                if request.k is None:
+                    request.scores = scores if kept is None else scores.copy()
+                else:
+                    request.found = best_rows(snapshot, scores, request.query, request.k)
         except BaseException as error:
             for request in batch:
                 request.error = error
             return
         self._seconds = time.perf_counter() - begin
-        for request, scores in zip(batch, found, strict=True):
-            request.scores = scores
+
+    def _memory(self, n: int, n_rows: int) -> Array | None:
+        """Where the scores of n queries go; None for a place of their own. One leads at a time."""
+        size = n * n_rows
+        if size > MOST_KEPT:
+            return None
+        if size > len(self._kept):
+            self._kept = np.empty(size, dtype=np.float32)
+        return self._kept[:size].reshape(n, n_rows)
 
 
 def best_rows(

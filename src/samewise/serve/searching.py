@@ -17,7 +17,7 @@ from samewise.serve.collection_stores import Settings
 from samewise.serve.event_store import EventStore
 from samewise.serve.impressions import Impression
 from samewise.serve.item_graph import GraphKeeper
-from samewise.serve.item_search import ItemSnapshot, ProductBatches, best_rows
+from samewise.serve.item_search import ItemSnapshot, ProductBatches
 from samewise.serve.item_table import ItemTable
 from samewise.serve.learning import Learning
 from samewise.serve.payload_filters import accepts
@@ -102,8 +102,7 @@ class Nearest:
         graph = self._graphs.graph
         found = None if graph is None else graph.best(snapshot, vector, k, accepted)
         if found is None:
-            scores = self._batches.scores(snapshot, vector)
-            found = best_rows(snapshot, scores, vector, k, accepted)
+            found = self._batches.best(snapshot, vector, k, accepted)
         return found
 
 
