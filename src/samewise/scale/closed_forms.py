@@ -25,7 +25,7 @@ from samewise.learners.closed.closed_form import whitening
 from samewise.learners.closed.rca import RCA, relevant_directions
 from samewise.learners.constraints import check_at_most
 from samewise.learners.learner import Learner
-from samewise.scale.dask_learner import DaskLearner, in_order
+from samewise.scale.dask_learner import DaskLearner
 from samewise.scale.moments import Moments, label_moments, merged, moments, without
 from samewise.scale.row_blocks import RowBlock, RowBlocks
 
@@ -204,7 +204,7 @@ class DaskRCA(DaskLearner[RCA]):
     def _learn(self, learner: RCA, blocks: RowBlocks) -> None:
         labels = blocks.once(_labels)
         random = check_random_state(learner.random_state)
-        learner.chunklets_ = learner._chunklets_of_labels(in_order(labels), random)
+        learner.chunklets_ = learner._chunklets_of_labels(np.concatenate(labels), random)
         groups = np.split(learner.chunklets_, np.cumsum([len(part) for part in labels])[:-1])
         parts = blocks.once(_with_chunklets, each=groups)
         known = _known(learner, [part[0] for part in parts])

@@ -8,7 +8,6 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -147,8 +146,3 @@ class DaskLearner(BaseEstimator, Generic[P]):
         if name.startswith("_") or not name.endswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self._learner, name)
-
-
-def in_order(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Arrays of blocks as one."""
-    return np.concatenate(parts)

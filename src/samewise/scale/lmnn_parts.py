@@ -200,11 +200,6 @@ def covariance(part: Targeted) -> tuple[Matrix64]:
     return ((X.T @ X).astype(np.float64),)
 
 
-def own_rows(part: Targeted) -> NumberedRows:
-    """The part's own rows."""
-    return NumberedRows(part.rows.numbers[part.own], part.rows.X[part.own])
-
-
 def objective_of(
     rows: NumberedRows, targets: NDArray[np.int32], labels: Indices, mu: float, hinge: Hinge
 ) -> LMNNObjective:

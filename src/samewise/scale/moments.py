@@ -72,12 +72,6 @@ class Moments(NamedTuple):
         """The covariance of all rows, by n; 0 for features that hold only rounding."""
         return without(self.still, (self.within + self.between) / self.counts.sum())
 
-    def only(self, chosen: NDArray[np.bool_]) -> Moments:
-        """The means of some of the groups; the scatter within stays that of all."""
-        return self._replace(
-            keys=self.keys[chosen], counts=self.counts[chosen], means=self.means[chosen]
-        )
-
 
 def moments(block: RowBlock, groups: NDArray[Any] | None) -> Moments:
     """Those of a block of rows; without groups, all rows are one."""

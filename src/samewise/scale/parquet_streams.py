@@ -16,7 +16,7 @@ from samewise.files import container
 from samewise.files.storable import made
 from samewise.learners.online.online_learner import OnlineLearner
 from samewise.learners.online.triplet_learner import TripletLearner
-from samewise.scale.row_blocks import SIDES, vectors
+from samewise.scale.row_blocks import SIDES, check_columns, parquet, vectors
 
 TRIPLETS = ("anchor", "positive", "negative")
 
@@ -118,24 +118,14 @@ def _blocks(
     folder: Path, columns: tuple[str, ...], done: int, size: int
 ) -> Iterator[tuple[Array, Array | None]]:
     """What comes after the rows that are done: members of shape (n, 2 or 3, d), and signs."""
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            "Streams in Parquet files need pyarrow: pip install 'samewise[scale]'."
-        ) from error
+    read = parquet().ParquetFile
     paths = sorted(folder.glob("*.parquet"))
     if not paths:
         raise InvalidInputError(f"{folder} has no .parquet files. Name the folder of a stream.")
     signed = [] if columns == TRIPLETS else ["y"]
     for path in paths:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            missing = [n for n in (*columns, *signed) if n not in file.schema_arrow.names]
-            if missing:
-                raise InvalidInputError(
-                    f"{path} must have the columns {', '.join((*columns, *signed))}. It lacks "
-                    f"{', '.join(missing)}."
-                )
+        with read(path) as file:
+            check_columns(str(path), file.schema_arrow.names, [*columns, *signed])
             n = file.metadata.num_rows
             if done >= n:
                 done -= n

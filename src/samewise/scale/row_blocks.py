@@ -155,7 +155,7 @@ def _collections(X: Any, y: Any, sides: int) -> tuple[list[tuple[Any, Any]], lis
     if hasattr(X, "columns"):
         columns = list(X.columns)
         if sides:
-            _check_columns("the dataframe", columns, SIDES)
+            check_columns("the dataframe", columns, SIDES)
         else:
             _check_numbers(X.dtypes)
             names = columns if all(isinstance(name, str) for name in columns) else None
@@ -211,7 +211,7 @@ def _check_numbers(dtypes: Any) -> None:
             )
 
 
-def _check_columns(where: str, columns: Collection[str], wanted: Sequence[str]) -> None:
+def check_columns(where: str, columns: Collection[str], wanted: Sequence[str]) -> None:
     """Refuse a table without some columns."""
     missing = [name for name in wanted if name not in columns]
     if missing:
@@ -230,7 +230,7 @@ def _files(
         raise InvalidInputError(f"{folder} is not a folder. {KINDS}")
     tables = sorted(folder.glob("*.parquet"))
     if tables:
-        schema = _parquet().read_schema(tables[0])
+        schema = parquet().read_schema(tables[0])
         columns = schema.names
         if y is not None and (not isinstance(y, str) or y not in columns):
             raise InvalidInputError(
@@ -274,7 +274,7 @@ def _read_array(path: Path) -> NDArray[Any]:
         ) from error
 
 
-def _parquet() -> Any:
+def parquet() -> Any:
     """The module, or an error that says what to install."""
     try:
         import pyarrow.parquet
@@ -286,11 +286,11 @@ def _parquet() -> Any:
 def _table(path: Path, names: list[str]) -> Any:
     """Some columns of a file."""
     try:
-        file = _parquet().ParquetFile(path)
+        file = parquet().ParquetFile(path)
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"{path} cannot be read as a Parquet file: {error}") from error
     with file:
-        _check_columns(str(path), file.schema_arrow.names, names)
+        check_columns(str(path), file.schema_arrow.names, names)
         return file.read(columns=names)
 
 
