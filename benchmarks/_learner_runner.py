@@ -167,7 +167,7 @@ def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
             )
         )
         if method != "NCA":
-            learner.set_params(tol=1e-7, max_iter=10**5)
+            learner.set_params(tol=1e-10 if method == "MLKR" else 1e-7, max_iter=10**5)
     return lambda: (learner.fit(*told).components_, True)
 
 

@@ -57,7 +57,7 @@ CASES = [
     ("SCML", "metric-learn", "digits", 900, 27000, 10000),
     ("SCML", "metric-learn", "letter", 2000, 60000, 10000),
     ("SCML", "metric-learn", "segmentation", 2310, 69300, 10000),
-    ("MLKR", "metric-learn", "digits", 1000, 0, 100),
+    ("MLKR", "metric-learn", "digits", 500, 0, 30),
     ("MLKR", "metric-learn", "letter", 1000, 0, 100),
     ("MLKR", "metric-learn", "segmentation", 1000, 0, 100),
     ("LFDA", "metric-learn", "digits", 1797, 0, 0),

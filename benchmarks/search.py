@@ -20,7 +20,7 @@ from samewise.exceptions import DatasetNotFoundError
 from samewise.learners import LMNN
 from samewise.learners.batch.lmnn.impostors import Candidates, search
 from samewise.learners.batch.points_by_class import Classes, nearest_targets
-from samewise.search import Index, to_hnswlib, to_usearch
+from samewise.search import Index, to_faiss, to_hnswlib, to_usearch
 from samewise.solvers.workers import Workers
 
 K = 3
@@ -237,6 +237,19 @@ def run_exact() -> list[dict[str, object]]:
 STORED, WANTED, RECALL_AT = 20_000, 1000, 10
 
 
+class FaissGraph:
+    """FAISS's HNSW behind a map, called as the others are."""
+
+    def __init__(self, form: Mahalanobis) -> None:
+        self.index = to_faiss(form, faiss.IndexHNSWFlat(len(form.components), 16))
+
+    def add(self, X: np.ndarray) -> None:
+        self.index.add(X)
+
+    def query(self, X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.index.search(X, k)
+
+
 def run_graphs() -> list[dict[str, object]]:
     """Graphs behind a map, against exact search: recall, and CPU time of all threads."""
     try:
@@ -249,9 +262,14 @@ def run_graphs() -> list[dict[str, object]]:
     exact = Index(form, stored)
     truth = exact.query(queries, RECALL_AT)[1]
     rows = []
-    for name, make in {"usearch": to_usearch, "hnswlib": to_hnswlib}.items():
+    makers = {"FAISS, HNSW": FaissGraph, "usearch": to_usearch, "hnswlib": to_hnswlib}
+    for name, make in makers.items():
         start = time.process_time()
-        graph = make(form)
+        try:
+            graph = make(form)
+        except ImportError as missing:
+            print(missing)
+            continue
         graph.add(stored)
         building = time.process_time() - start
         found = graph.query(queries, RECALL_AT)[1]

@@ -374,9 +374,7 @@ class ComparisonsClassifier(ClassifierMixin, MahalanobisLearner):
         margins = self.decision_function(tuples)
         return np.where(margins > 0, 1.0, -1.0) if self._tuple_size == 3 else np.sign(margins)
 
-    def score(  # type: ignore[override]
-        self, tuples: ArrayLike
-    ) -> float:
+    def score(self, tuples: ArrayLike) -> float:
         """The part of the triplets or quadruplets that is right.
 
         Parameters
