@@ -40,14 +40,14 @@ class Section:
 
 
 def escaped(text: str) -> str:
-    """Plain text as it stands in a page; a number is not parted from its percent sign.
+    """Plain text for a page; numbers are not parted from percent signs and from their p.
 
     Examples
     --------
     >>> escaped("a < 5 %")
     'a &lt; 5&nbsp;%'
     """
-    return escape(text).replace(" %", "&nbsp;%")
+    return re.sub(r"\bp (=|&lt;) (?=\d)", r"p&nbsp;\1&nbsp;", escape(text)).replace(" %", "&nbsp;%")
 
 
 def paragraph(text: str) -> Html:
