@@ -41,6 +41,7 @@ exclude_patterns = ["README.md", "gallery"]
 # Dashes only: quotes in docstrings are code.
 smartquotes_action = "D"
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"samewise {version}"
 html_static_path = ["static"]
 html_css_files = ["wide.css"]

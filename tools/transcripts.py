@@ -42,7 +42,9 @@ def rerun(page: str, folder: Path) -> str:
             stderr=subprocess.STDOUT,
             check=False,
         )
-        return f"$ {command}\n{ran.stdout.rstrip()}\n"
+        # How far it is depends on the machine.
+        said = re.sub(r"^progress: .*\n", "", ran.stdout, flags=re.MULTILINE)
+        return f"$ {command}\n{said.rstrip()}\n"
 
     def block(found: re.Match[str]) -> str:
         commands = [line[2:] for line in found[0].splitlines() if line.startswith("$ ")]

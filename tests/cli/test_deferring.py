@@ -48,7 +48,15 @@ HEAVY = {
     "learners": {"sklearn", "pandas", "numba", "scipy.stats._stats_py"},
     "search": {"numba", "sklearn.metrics", "scipy.stats._stats_py"},
     "transform": {"numba", "sklearn.metrics", "scipy.stats._stats_py"},
-    "fit": {"sklearn.metrics", "sklearn.linear_model", "scipy.stats._stats_py"},
+    "fit": {
+        "samewise.adapt",
+        "samewise.filtering",
+        "scipy.interpolate",
+        "sklearn.feature_extraction",
+        "sklearn.metrics",
+        "sklearn.linear_model",
+        "scipy.stats._stats_py",
+    },
 }
 
 

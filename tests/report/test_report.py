@@ -32,7 +32,7 @@ from samewise.report import (
     write_report,
 )
 from samewise.report.cases import most_changed
-from samewise.report.sentences import percent, retrieval_test
+from samewise.report.sentences import change, percent, retrieval_test, verification_test
 
 VOID = {"meta", "link", "img", "br", "hr", "use", "path", "image"}
 
@@ -226,6 +226,42 @@ def test_retrieval_is_tested_by_queries(plain):
     test = retrieval_test(before, after)
     assert test.n_better == (after.average_precision > before.average_precision).sum()
     assert test.n_worse == (after.average_precision < before.average_precision).sum()
+
+
+def test_verification_is_tested_by_examples(plain):
+    report, html = plain
+    before, cosine, after = report.measured
+    assert np.array_equal(before.decided_pairs[:, :3], after.decided_pairs[:, :3])
+    for m in report.measured:
+        _, _, same, right = m.decided_pairs.T
+        rates = [np.mean(right[same == kind] == 0) for kind in (0, 1)]
+        assert np.mean(rates) == pytest.approx(m.verification_error)
+    test = verification_test(before, after)
+    assert test.difference == pytest.approx(after.verification_error - before.verification_error)
+    shown = unescape(html).replace("<td>", " ").replace("</td>", " ").replace("\xa0", " ")
+    for other in (before, cosine):
+        assert f" {verification_test(other, after).verdict} " in shown
+    assert f"{change(before.verification_error, after.verification_error)}: {test.verdict}" in shown
+    assert "not tested for chance" not in html
+
+
+def test_each_example_of_the_map_shows_which_row_it_is(plain, split, learner):
+    maps = re.findall(r'<figure class="map">.*?</figure>', plain[1], flags=re.DOTALL)
+    assert len(maps) == 2
+    y_test = split[3]
+    for html, form in zip(maps, [None, learner.metric_], strict=True):
+        marks = re.findall(r'x="([-\d.]+)" y="([-\d.]+)"[^>]*><title>row (\d+), class (\d)<', html)
+        assert sorted(int(row) for _, _, row, _ in marks) == list(range(60))
+        assert all(y_test[int(row)] == int(label) for _, _, row, label in marks)
+        # Each stands where its own row is: pictures have y from above.
+        at = np.array([[float(x), -float(y)] for x, y, _, _ in marks])
+        rows = [int(row) for _, _, row, _ in marks]
+        ax = projection(form, *split[2:], ax=Figure().subplots())
+        placed = np.empty((60, 2))
+        for c, points in zip(np.unique(y_test), ax.collections, strict=True):
+            placed[y_test == c] = points.get_offsets()
+        for axis in (0, 1):
+            assert np.corrcoef(at[:, axis], placed[rows, axis])[0, 1] > 0.999999
 
 
 def test_images_are_shown_as_images(pictured):

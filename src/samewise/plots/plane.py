@@ -195,7 +195,8 @@ def _scatter(ax: Axes, points: Array, y: NDArray[Any], faint: bool = False) -> N
     look: dict[str, Any] = {"s": 12, "linewidths": 0, "alpha": 0.35 if faint else 0.65}
     for n, c in enumerate(classes):
         marker, color = MARKERS[n % len(MARKERS)], colors(n % colors.N)
-        ax.scatter(*points[y == c].T, marker=marker, color=color, **look)
+        # The name by which an SVG file has them.
+        ax.scatter(*points[y == c].T, marker=marker, color=color, gid=f"class-{n}", **look)
     names = [str(c) for c in classes]
     medians = np.array([np.median(points[y == c], axis=0) for c in classes])
     for n, (x, height) in sorted(_with_room(names, medians, points).items()):

@@ -12,22 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from samewise._typing import Matrix
-from samewise.adapt import Click, LiveAdapter, Thumb
-from samewise.adapt.item_units import single
-from samewise.adapt.own_memory import OwnMemory
 from samewise.catalog import LEARNERS, WHERE
 from samewise.decide import KNNClassifier
 from samewise.files.state import Saved
 from samewise.files.storable import restored, stored
-from samewise.filtering import (
-    BatchTopicFilter,
-    Filter,
-    NearestFilter,
-    PAUMFilter,
-    PerceptronFilter,
-    PolaFilter,
-    TopicFilter,
-)
 from samewise.kernels.compile_clock import CLOCK
 from samewise.scores import retrieval_scores
 from samewise.search import Index
@@ -106,6 +94,11 @@ def _learner(name: str) -> None:
 
 
 def _adapter() -> None:
+    # Imported where they are needed, as filters below: commands that learn load this module too.
+    from samewise.adapt import Click, LiveAdapter, Thumb
+    from samewise.adapt.item_units import single
+    from samewise.adapt.own_memory import OwnMemory
+
     rng = np.random.default_rng(0)
     for dtype in (np.float32, np.float64):
         items: Any = rng.normal(size=(400, 16)).astype(dtype)
@@ -163,6 +156,16 @@ def _classifiers() -> None:
 
 
 def _filters() -> None:
+    from samewise.filtering import (
+        BatchTopicFilter,
+        Filter,
+        NearestFilter,
+        PAUMFilter,
+        PerceptronFilter,
+        PolaFilter,
+        TopicFilter,
+    )
+
     texts = ["cocoa beans were dear", "gold ore", "rain and snow", "an ounce of gold", "beans"]
     topics = {"cocoa": "cocoa beans", "gold": "gold"}
     kinds: tuple[type[Filter], ...] = (

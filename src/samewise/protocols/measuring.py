@@ -46,6 +46,9 @@ class Measured(Card):
         Which decisions behind `knn_error` are right.
     average_precision : array of shape (n_test,)
         NaN for a test example whose label no training example has; means leave it out.
+    decided_pairs : array of shape (n_pairs, 4), or None
+        The pairs behind `verification_error`: the numbers of the two test examples, whether they
+        are of the same class, and whether that was decided rightly.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Measured(Card):
     verification_error: float
     correct: NDArray[np.bool_]
     average_precision: NDArray[np.float64]
+    decided_pairs: NDArray[np.intp] | None = None
 
     def _card(self) -> list[tuple[str, str]]:
         precision = ", ".join(f"{share(value)} at {k}" for k, value in self.precision.items())
@@ -70,7 +74,7 @@ class Measured(Card):
 
     def as_dict(self) -> dict[str, Any]:
         """The measures in plain values, without those of single examples."""
-        single = ("correct", "average_precision")
+        single = ("correct", "average_precision", "decided_pairs")
         return {name: value for name, value in vars(self).items() if name not in single}
 
 
@@ -139,12 +143,15 @@ def measure(
     ks = [k for k in ks if k <= n]
     retrieved = retrieval_scores(blocks, y_test, y, ks)
     means = retrieved.means
-    verification_error = math.nan
+    verification_error, decided = math.nan, None
     threshold = calibrate_threshold(form, X, y, n_pairs=n_pairs, random_state=random_state)
     if threshold is not None and has_both_kinds(y_test):
         unseen = sampled_pairs(X_test, y_test, n_pairs, random_state)
         closeness = form.pair_closeness(X_test[unseen.left], X_test[unseen.right])
         verification_error = balanced_error(closeness, unseen.y, threshold)
+        same = unseen.y > 0
+        correct_pairs = (closeness >= threshold) == same
+        decided = np.stack([unseen.left, unseen.right, same, correct_pairs], axis=1)
     return Measured(
         name=name,
         knn_error=float(np.mean(~correct)),
@@ -154,6 +161,7 @@ def measure(
         verification_error=verification_error,
         correct=correct,
         average_precision=retrieved.per_query["map"],
+        decided_pairs=decided,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samewise import plots
-from samewise._typing import Matrix
+from samewise._typing import Indices, Matrix
 from samewise.decide import Verifier
 from samewise.forms import Form, GeneralizedCosine, Mahalanobis, MultiMetric
 from samewise.plots._axes import plain
@@ -21,7 +21,7 @@ from samewise.plots.plane import crowded
 from samewise.protocols import Measured
 from samewise.protocols.measuring import has_both_kinds, sampled_pairs
 from samewise.protocols.row_splits import Parts
-from samewise.report.page import Html, picture, side_by_side
+from samewise.report.page import Html, named_marks, picture, side_by_side
 from samewise.report.sentences import percent
 
 POINTS, PAIRS, ENTRIES, WINDOWS = 800, 5000, 100, 40
@@ -40,15 +40,20 @@ class Subject:
     y_test: NDArray[Any]
     feature_names: Sequence[str] | None
     random_state: Any
+    ids: Sequence[str]
 
     @property
     def parts(self) -> Parts:
         """X, y, X_test and y_test."""
         return self.X, self.y, self.X_test, self.y_test
 
-    def sample(self, n: int) -> tuple[Matrix, NDArray[Any]]:
+    def sampled_rows(self, n: int) -> Indices:
         """Test examples, evenly from their order, at most n of them."""
-        rows = np.linspace(0, len(self.y_test) - 1, min(n, len(self.y_test))).round().astype(int)
+        return np.linspace(0, len(self.y_test) - 1, min(n, len(self.y_test))).round().astype(int)
+
+    def sample(self, n: int) -> tuple[Matrix, NDArray[Any]]:
+        """The rows and labels of these."""
+        rows = self.sampled_rows(n)
         return self.X_test[rows], self.y_test[rows]
 
 
@@ -181,17 +186,25 @@ def _planes(subject: Subject) -> Iterator[Html]:
     if len(y) < 3:
         return
     room = ", where there is room" if crowded(y) else ""
+    called = [
+        f"{subject.ids[row]}, class {subject.y_test[row]}" for row in subject.sampled_rows(POINTS)
+    ]
+    names = {
+        f"class-{n}": [called[i] for i in np.flatnonzero(y == c)]
+        for n, c in enumerate(np.unique(y))
+    }
     for name, form in subject.forms.items():
         if hasattr(form, "embed"):
-            yield picture(
+            drawn = picture(
                 partial(plots.projection, form, X, y),
                 alt=f"Scatter plot of test examples in the two main directions under {name}, each "
                 "class with its own marker and its name at its median or near it.",
                 caption=f"{name}: {len(y):,} test examples in the two directions in which they "
-                "vary most under it. Names stand at the medians of the classes or near them"
-                f"{room}.",
+                "vary most under it. Class names are at the medians of the classes or near them"
+                f"{room}. Point at an example to see which row it is.",
                 size=(5.2, 4.4),
             )
+            yield named_marks(drawn, names)
 
 
 def _ellipses(subject: Subject) -> Iterator[Html]:

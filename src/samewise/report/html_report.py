@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -115,7 +115,7 @@ def write_report(
     named = _named(learned)
     parts = *labeled_rows(X, y), *labeled_rows(X_test, y_test, ("X_test", "y_test"))
     display = _shown(parts, options)
-    subject = _subject(named, parts, options)
+    subject = _subject(named, parts, options, display.asked_ids)
     measured = _measured(subject, options)
     by_name = {m.name: m for m in measured}
     gains = [gain(by_name[plain], by_name[name]) for name in named for plain in _BASELINES]
@@ -161,7 +161,9 @@ def _name_of(one: Any) -> str:
     return "learned" if isinstance(one, Form) else type(one).__name__
 
 
-def _subject(named: dict[str, Any], parts: Parts, options: ReportOptions) -> Subject:
+def _subject(
+    named: dict[str, Any], parts: Parts, options: ReportOptions, ids: Sequence[str]
+) -> Subject:
     """The form to begin with and those that were learned, with the examples."""
     forms = {name: getattr(one, "metric_", one) for name, one in named.items()}
     # What a distance is learned from is the Euclidean one, and a similarity from the cosine.
@@ -173,6 +175,7 @@ def _subject(named: dict[str, Any], parts: Parts, options: ReportOptions) -> Sub
         *parts,
         None if names is None else list(map(str, names)),
         options.random_state,
+        ids,
     )
 
 

@@ -40,14 +40,14 @@ class Section:
 
 
 def escaped(text: str) -> str:
-    """Plain text as it stands in a page; a number is not parted from its percent sign.
+    """Plain text for a page; numbers are not parted from percent signs and from their p.
 
     Examples
     --------
     >>> escaped("a < 5 %")
     'a &lt; 5&nbsp;%'
     """
-    return escape(text).replace(" %", "&nbsp;%")
+    return re.sub(r"\bp (=|&lt;) (?=\d)", r"p&nbsp;\1&nbsp;", escape(text)).replace(" %", "&nbsp;%")
 
 
 def paragraph(text: str) -> Html:
@@ -156,6 +156,39 @@ def picture(
     return Html(
         f"<figure>{svg.replace('<svg ', label, 1)}"
         f"<figcaption>{escaped(caption)}</figcaption></figure>"
+    )
+
+
+def named_marks(figure: Html, names: dict[str, Sequence[str]]) -> Html:
+    """A picture whose marks show their names when the pointer is on them, without a script.
+
+    Parameters
+    ----------
+    figure : Html
+        What `picture` made.
+    names : dict of str to sequence of str
+        For the `gid` of each scatter, the names of its marks in their order.
+
+    Examples
+    --------
+    >>> html = picture(lambda ax: ax.scatter([1, 2], [3, 4], gid="a"), alt="Dots.", caption="Two.")
+    >>> "<title>row 7</title>" in named_marks(html, {"a": ["row 5", "row 7"]})
+    True
+    """
+    made = figure.replace("<figure>", '<figure class="map">', 1)
+    for gid, of_marks in names.items():
+        begin = made.index(f'-{gid}">')
+        end = made.index("</g>", begin)
+        made = made[:begin] + _with_titles(made[begin:end], of_marks) + made[end:]
+    return Html(made)
+
+
+def _with_titles(marks: str, names: Sequence[str]) -> str:
+    each = iter(names)
+    return re.sub(
+        r"<use ([^>]*)/>",
+        lambda found: f"<use {found[1]}><title>{escaped(next(each))}</title></use>",
+        marks,
     )
 
 

@@ -10,8 +10,14 @@ from samewise.forms import Form
 from samewise.protocols import Measured, gain
 from samewise.report.drawings import Subject
 from samewise.report.page import Html, bullets, escaped, paragraph, table
-from samewise.report.sentences import gains_in_words, moved, percent, retrieval_test
-from samewise.scores import Gain, SignTest
+from samewise.report.sentences import (
+    gains_in_words,
+    moved,
+    percent,
+    retrieval_test,
+    verification_test,
+)
+from samewise.scores import Gain, PairTest, SignTest
 
 
 def results(
@@ -27,10 +33,10 @@ def results(
         bullets(gains_in_words(*pair, n_neighbors)),
         _comparisons(measured, gains, n_neighbors),
         paragraph(
-            "Whether a difference is more than chance is the answer of the s-test, an exact, "
-            "two-sided sign test on the single decisions: better or worse for p ≤ 0.05, otherwise "
-            "no difference shown. Each test stands alone; p-values are not adjusted for how many "
-            "there are. SkNN and verification are not tested."
+            "Whether a difference is more than chance is decided by the s-test, an exact two-sided "
+            "sign test on single decisions, and for verification by a bootstrap test that "
+            "resamples test examples: better or worse for p ≤ 0.05, otherwise no difference shown. "
+            "The p-values are not adjusted for the number of tests. SkNN is not tested."
         ),
     ]
 
@@ -65,6 +71,7 @@ def _comparisons(measured: Sequence[Measured], gains: Sequence[Gain], n_neighbor
     for test in gains:
         before, after = by_name[test.before], by_name[test.after]
         found = retrieval_test(before, after)
+        verified = verification_test(before, after)
         rows.append(
             [
                 f"{test.after} against {test.before}",
@@ -75,6 +82,7 @@ def _comparisons(measured: Sequence[Measured], gains: Sequence[Gain], n_neighbor
                 f"{found.n_better:,} : {found.n_worse:,}",
                 found.verdict,
                 moved(before.verification_error, after.verification_error),
+                "–" if verified is None else verified.verdict,
             ]
         )
     columns = [
@@ -86,6 +94,7 @@ def _comparisons(measured: Sequence[Measured], gains: Sequence[Gain], n_neighbor
         "won : lost",
         "s-test",
         "verification error",
+        "bootstrap test",
     ]
     caption = (
         "Won and lost: test examples that only the one or only the other decides rightly, and "
@@ -96,10 +105,10 @@ def _comparisons(measured: Sequence[Measured], gains: Sequence[Gain], n_neighbor
 
 def tiles(before: Measured, after: Measured, n_neighbors: int) -> Html:
     """The three numbers that matter most, before and after."""
-    numbers: tuple[tuple[str, str, Gain | SignTest | None], ...] = (
+    numbers: tuple[tuple[str, str, Gain | SignTest | PairTest | None], ...] = (
         ("knn_error", f"{n_neighbors}-NN error", gain(before, after)),
         ("mean_average_precision", "mean average precision", retrieval_test(before, after)),
-        ("verification_error", "verification error", None),
+        ("verification_error", "verification error", verification_test(before, after)),
     )
     made = ""
     for name, what, test in numbers:

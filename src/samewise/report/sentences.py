@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from samewise.protocols import Measured, gain
-from samewise.scores import SignTest, s_test
+from samewise.scores import PairTest, SignTest, pair_test, s_test
 
 
 def percent(fraction: float) -> str:
@@ -49,6 +51,14 @@ def retrieval_test(before: Measured, after: Measured) -> SignTest:
     return s_test(rise > 0, rise < 0)
 
 
+def verification_test(before: Measured, after: Measured) -> PairTest | None:
+    """The bootstrap test of two metrics that decided the same pairs; None where they did not."""
+    old, new = before.decided_pairs, after.decided_pairs
+    if old is None or new is None or not np.array_equal(old[:, :3], new[:, :3]):
+        return None
+    return pair_test(new[:, :2], new[:, 2], new[:, 3], old[:, 3])
+
+
 def gains_in_words(before: Measured, after: Measured, n_neighbors: int) -> list[str]:
     """What `after` gains over `before`, in sentences."""
     test = gain(before, after)
@@ -64,8 +74,10 @@ def gains_in_words(before: Measured, after: Measured, n_neighbors: int) -> list[
     ]
     errors = before.verification_error, after.verification_error
     if not any(map(math.isnan, errors)):
+        verified = verification_test(before, after)
+        chance = f": {verified.verdict}" if verified else ""
         sentences.append(
             f"Verification, {after.name} against {before.name}: the error of “are these two the "
-            f"same?” {change(*errors)}."
+            f"same?” {change(*errors)}{chance}."
         )
     return sentences

@@ -14,6 +14,7 @@ from samewise.scores.filtering_scores import (
     scaled_utility,
 )
 from samewise.scores.gains import Gain
+from samewise.scores.pair_test import PairTest, pair_test
 from samewise.scores.ranking import (
     RetrievalScores,
     average_precision,
@@ -54,6 +55,7 @@ __all__ = [
     "FilteringTally",
     "Friedman",
     "Gain",
+    "PairTest",
     "RetrievalScores",
     "Roc",
     "SequentialTest",
@@ -75,6 +77,7 @@ __all__ = [
     "holm_pairwise",
     "linear_utility",
     "ndcg",
+    "pair_test",
     "precision_at_k",
     "r_precision",
     "recall_at_k",

@@ -222,9 +222,13 @@ def s_test(
         # Both tails are those of the larger of k and m − k; they meet at m/2.
         tail = float(bdtrc(max(k, worse) - 1, m, 0.5))
         p_value = tail if method == "thesis" else min(1.0, 2 * tail)
-    marks = "≫>" if k > worse else "≪<"
-    mark = marks[0] if p_value <= 0.01 else marks[1] if p_value <= 0.05 else "="
-    return SignTest(p_value, mark, k, worse)
+    return SignTest(p_value, marked(p_value, k > worse), k, worse)
+
+
+def marked(p_value: float, better: bool) -> str:
+    """The mark of a p-value: "≫" or "≪" for p ≤ 0.01, ">" or "<" for p ≤ 0.05, otherwise "="."""
+    marks = "≫>" if better else "≪<"
+    return marks[0] if p_value <= 0.01 else marks[1] if p_value <= 0.05 else "="
 
 
 def verdict(mark: str, p_value: float) -> str:
