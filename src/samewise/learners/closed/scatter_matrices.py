@@ -15,6 +15,13 @@ LEAST_ROWS = 256
 Vector = NDArray[np.float64]
 
 
+def covariance(X: Array) -> Vector:
+    """The covariance of all rows, with 0 for features that do not vary."""
+    C = _mean_square(_centered(X, X.mean(axis=0, dtype=np.float64)), _rounding(X))
+    assert C is not None
+    return C
+
+
 def covariances(X: Array, groups: Indices) -> tuple[Vector, Vector | None]:
     """The covariance of all rows, and that within groups of two or more; −1 is no group.
 
@@ -33,13 +40,14 @@ def covariances(X: Array, groups: Indices) -> tuple[Vector, Vector | None]:
     array([[1., 0.],
            [0., 0.]])
     """
-    size = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
     mean = X.mean(axis=0, dtype=np.float64)
-    # Where differences are not larger, there is nothing but rounding.
-    rounding = 16 * np.finfo(X.dtype).eps * size
-    C = _mean_square(_centered(X, mean), rounding)
-    assert C is not None
-    return C, _mean_square(_within(X, groups, mean), rounding)
+    return covariance(X), _mean_square(_within(X, groups, mean), _rounding(X))
+
+
+def _rounding(X: Array) -> Vector:
+    """Where differences are not larger, there is nothing but rounding."""
+    size = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+    return 16 * float(np.finfo(X.dtype).eps) * size
 
 
 def _mean_square(blocks: Iterator[Vector], rounding: Vector) -> Vector | None:
