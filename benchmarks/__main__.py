@@ -2,7 +2,8 @@
 
 Ratios are of CPU time of one thread, medians of interleaved repeats in one run, with one BLAS
 thread; LMNN and the energy rule use as many threads as there are processors. "wanted" is the goal
-set for each, "prototype" what a first prototype reached on another machine.
+set for each, "prototype" what a first prototype reached on another machine. `RESULTS.md` keeps the
+last run of each section.
 """
 
 from __future__ import annotations
@@ -15,18 +16,17 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 
-def show(title: str, rows: list[dict[str, object]]) -> None:
-    print(f"\n{title}\n")
+def table(rows: list[dict[str, object]]) -> str:
     if not rows:
-        print("left out: the data are not here")
-        return
+        return "left out: the data are not here"
     columns = list(dict.fromkeys(name for row in rows for name in row if name != "wanted"))
     columns += ["wanted"] * any("wanted" in row for row in rows)
     cells = [[str(row.get(c, "")) for c in columns] for row in rows]
     widths = [max(len(c), *(len(r[i]) for r in cells)) for i, c in enumerate(columns)]
-    for line in [columns, ["-" * w for w in widths], *cells]:
-        print("  ".join(text.rjust(w) for text, w in zip(line, widths, strict=True)))
-    sys.stdout.flush()
+    lines = [columns, ["-" * w for w in widths], *cells]
+    return "\n".join(
+        "  ".join(text.rjust(w) for text, w in zip(line, widths, strict=True)) for line in lines
+    )
 
 
 def main(chosen: list[str]) -> None:
@@ -36,6 +36,7 @@ def main(chosen: list[str]) -> None:
         comparison,
         energy,
         filtering,
+        growth,
         lmnn,
         memory,
         metric_learn_errors,
@@ -47,6 +48,7 @@ def main(chosen: list[str]) -> None:
         psd,
         rbs,
         regression,
+        results,
         river_segments,
         scale,
         scale_model,
@@ -54,6 +56,7 @@ def main(chosen: list[str]) -> None:
         service,
         service_growth,
         sila,
+        single,
         startup,
     )
 
@@ -85,7 +88,9 @@ def main(chosen: list[str]) -> None:
             ("Search by a graph, CPU time", service.run_graph),
             ("A million items", service.run_large),
         ],
-        "growth": [("A million events into the service", service_growth.run)],
+        "service_growth": [("A million events into the service", service_growth.run)],
+        "growth": [("How time and memory grow", growth.run)],
+        "single": [("One event at a time, CPU time", single.run)],
         "adapt": [("The live adapter, µs of CPU time: an event of ten items, a query", adapt.run)],
         "lmnn": [
             ("LMNN, end to end", lmnn.run),
@@ -134,6 +139,7 @@ def main(chosen: list[str]) -> None:
             ("LMNN and its peers at equal loss", peers.run),
             *against_metric_learn,
         ],
+        "closed": [("Closed forms and their peers, the same matrix", comparison.run_closed)],
         "metric_learn": against_metric_learn,
         "nca": [("NCA and scikit-learn's, both with their defaults", nca_defaults.run)],
         "minima": [("NCA: the losses reached, and scikit-learn's", minima.run)],
@@ -142,8 +148,11 @@ def main(chosen: list[str]) -> None:
     if unknown:
         sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}; there are {', '.join(sections)}")
     for name in chosen or sections:
+        about, tables = results.machine(), []
         for title, run in sections[name]:
-            show(title, run())
+            tables.append((title, table(run())))
+            print(f"\n{title}\n\n{tables[-1][1]}", flush=True)
+        results.keep(name, about, tables)
 
 
 if __name__ == "__main__":

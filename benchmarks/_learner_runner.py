@@ -53,6 +53,8 @@ def metric_learn(method: str, given: dict[str, np.ndarray]) -> Fit:
     limit = int(given["max_iter"])
     if method == "RCA":
         return lambda: (package.RCA().fit(given["X"], given["chunklets"]).components_, True)
+    if method == "Covariance":
+        return lambda: (package.Covariance().fit(given["X"]).components_, True)
     if method == "LFDA":
         lfda = package.LFDA(n_components=given["X"].shape[1] // 2)
         return lambda: (lfda.fit(given["X"], given["y"]).components_, True)
@@ -103,8 +105,12 @@ def scml_of_a_basis(package, given: dict[str, np.ndarray], limit: int):
 
 
 def scikit_learn(method: str, given: dict[str, np.ndarray]) -> Fit:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
+    if method == "LDA":
+        lda = LinearDiscriminantAnalysis()
+        return lambda: (lda.fit(given["X"], given["y"]).scalings_.T, True)
     limit = int(given["max_iter"])
     nca = NeighborhoodComponentsAnalysis(max_iter=limit, random_state=0)
 
@@ -126,6 +132,7 @@ def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
     """Up to the aim; without one (NaN), as far as the defaults go."""
     from samewise import (
         ITML,
+        LDA,
         LFDA,
         LSML,
         MLKR,
@@ -134,6 +141,7 @@ def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
         RCA,
         SCML,
         SDML,
+        Covariance,
         Pairs,
         Quadruplets,
         Triplets,
@@ -142,6 +150,12 @@ def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
     X, aim = given["X"], float(given["aim"])
     if method == "RCA":
         return lambda: (RCA().fit(X, chunklets=given["chunklets"]).components_, True)
+    if method == "Covariance":
+        # metric-learn divides by n − 1.
+        unit = np.sqrt(1 - 1 / len(X))
+        return lambda: (unit * Covariance().fit(X).components_, True)
+    if method == "LDA":
+        return lambda: (LDA().fit(X, given["y"]).components_, True)
     if method == "LFDA":
         k = max(1, min(7, X.shape[1] - 1))
         lfda = LFDA(X.shape[1] // 2, n_neighbors=k)
@@ -173,7 +187,7 @@ def samewise(method: str, given: dict[str, np.ndarray]) -> Fit:
 
 def part(method: str, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """A small problem: compiles, or loads what was compiled before."""
-    names = ("X", "y") if method in ("NCA", "MLKR", "LFDA") else ("left", "right", "sign")
+    names = ("X", "y") if method in ("NCA", "MLKR", "LFDA", "LDA") else ("left", "right", "sign")
     some = {name: given[name][:300] for name in names}
     some |= {name: given[name][:, :300] for name in ("quadruplets", "triplets") if name in given}
     return {**given, "aim": np.array(np.nan), **some}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -64,6 +66,32 @@ def test_lda_by_its_definition(labeled):
     X, y = labeled
     for k in (1, 2):
         np.testing.assert_allclose(LDA(k).fit(X, y).metric_.matrix, reference.lda(X, y, k), **CLOSE)
+
+
+@pytest.mark.parametrize("shape", [(60, 5), (200, 30), (25, 40)])
+@pytest.mark.parametrize("shrinkage", [0.0, 0.2, "auto"])
+def test_lda_is_scikit_learns(shape, shrinkage, seed):
+    rng = np.random.default_rng(seed)
+    n, d = shape
+    y = np.sort(rng.choice(4, n, p=[0.5, 0.3, 0.1, 0.1]))
+    y[:8] = np.arange(8) % 4
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, d) + rng.normal(size=(4, d))[y] + 7
+    if shrinkage != "auto":
+        y[-1] = 9
+    solver = {"solver": "svd"} if shrinkage == 0 else {"solver": "eigen", "shrinkage": shrinkage}
+    with warnings.catch_warnings():
+        # scikit-learn of the class of one, samewise of fewer examples than features.
+        warnings.filterwarnings("ignore", "Only one sample|The covariance within classes is sing")
+        theirs = LinearDiscriminantAnalysis(**solver).fit(X, y)
+        ours = LDA(shrinkage=shrinkage).fit(X, y).components_
+    wanted = theirs.scalings_[:, : len(ours)].T
+    assert len(ours) == min(len(theirs.classes_) - 1, theirs.scalings_.shape[1])
+    size = np.abs(wanted).max(axis=0)
+    np.testing.assert_allclose(
+        (ours.T @ ours) / (size[:, None] * size + 1e-300),
+        (wanted.T @ wanted) / (size[:, None] * size + 1e-300),
+        atol=1e-6,
+    )
 
 
 # Awkward data

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import svd_flip
@@ -22,15 +21,13 @@ from samewise.learners.closed.classical import (
     warn_if_singular,
 )
 from samewise.learners.closed.closed_form import whitening
+from samewise.learners.closed.discriminants import discriminants, shrunk_discriminants
 from samewise.learners.closed.rca import RCA, relevant_directions
 from samewise.learners.constraints import check_at_most
 from samewise.learners.learner import Learner
 from samewise.scale.dask_learner import DaskLearner
 from samewise.scale.moments import Moments, label_moments, merged, moments, without
 from samewise.scale.row_blocks import RowBlock, RowBlocks
-
-RANK = 1e-4
-"""Deviations below, of features scaled to deviations of 1, count as none, as in scikit-learn."""
 
 
 class DaskCovariance(DaskLearner[Covariance]):
@@ -158,11 +155,11 @@ class DaskLDA(DaskLearner[LDA]):
         check_separable(Sw, np.where(np.abs(means).max(axis=0) > known.rounding, means, 0.0))
         weights = known.counts / n
         if learner.shrinkage == 0:
-            warn_if_singular(Sw)
-            L = _discriminants(Sw, means, weights)
+            L, rank = discriminants(Sw, means, weights)
+            warn_if_singular(rank, len(Sw), stacklevel=4)
         else:
             try:
-                L = _shrunk_discriminants(Sw, known.covariance(), learner.shrinkage)
+                L = shrunk_discriminants(Sw, known.covariance(), learner.shrinkage)
             except np.linalg.LinAlgError as error:
                 raise learner._too_singular() from error
         learner._keep(L[:most], known.shape.dtype)
@@ -244,34 +241,3 @@ def _mean_within(parts: list[Moments], rounding: Array) -> Array | None:
         return None
     S = known.within / n
     return without(np.diagonal(S) <= rounding**2, S)
-
-
-def _discriminants(Sw: Array, means: Array, weights: Array) -> Array:
-    """Solutions a of S_b a = λ S_w a with aᵀS_w a = 1, the largest λ first, where S_w has rank.
-
-    Parameters
-    ----------
-    Sw : array of shape (d, d)
-    means : array of shape (n_classes, d)
-        Less that of all rows.
-    weights : array of shape (n_classes,)
-        Parts of the rows.
-    """
-    sizes = np.sqrt(np.diagonal(Sw))
-    used = np.flatnonzero(sizes)
-    sizes = sizes[used]
-    values, axes = np.linalg.eigh(Sw[np.ix_(used, used)] / sizes / sizes[:, None])
-    kept = values > RANK**2
-    W = (axes[:, kept] / np.sqrt(values[kept])).T / sizes
-    _, spread, V = np.linalg.svd(np.sqrt(weights)[:, None] * means[:, used] @ W.T)
-    r = np.count_nonzero(spread > RANK * spread[0])
-    L = np.zeros((r, len(Sw)))
-    L[:, used] = V[:r] @ W
-    return L
-
-
-def _shrunk_discriminants(Sw: Array, S: Array, shrinkage: float) -> Array:
-    """Those of S_w and the covariance S of all rows, both shrunk towards the identity."""
-    d = len(S)
-    Sw, S = ((1 - shrinkage) * C + shrinkage * np.trace(C) / d * np.eye(d) for C in (Sw, S))
-    return scipy.linalg.eigh(S - Sw, Sw)[1][:, ::-1].T

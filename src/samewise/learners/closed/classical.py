@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
 from samewise._rollback import unchanged_if_refused
-from samewise._typing import Array
+from samewise._typing import Array, Indices
 from samewise.exceptions import InvalidInputError, SamewiseWarning, TooLargeError
 from samewise.forms import GeneralizedCosine, Mahalanobis
 from samewise.kernels.sparse_structure import sound_rows
@@ -23,11 +23,16 @@ from samewise.learners.closed.closed_form import (
     MOST,
     LinearMap,
     centered,
-    differences_within,
     group_sums,
     whitening,
     without_rounding,
 )
+from samewise.learners.closed.discriminants import (
+    discriminants,
+    discriminants_of_rows,
+    shrunk_discriminants,
+)
+from samewise.learners.closed.scatter_matrices import covariance
 from samewise.learners.constraints import FRACTION
 from samewise.learners.learner import ROWS
 
@@ -177,8 +182,7 @@ class Covariance(LinearMap):
         """
         with unchanged_if_refused(self):
             X = self._points(X)
-            Z = centered(X)
-            S = Z.T @ Z / len(Z)
+            S = covariance(X)
             L = whitening(S, S, self.shrinkage, X.dtype, "covariance", stacklevel=3)
             self._keep(L, X.dtype)
         return self
@@ -335,34 +339,30 @@ class LDA(LinearMap):
         with unchanged_if_refused(self):
             X, labels = self._dense_examples(X, y)
             most = self._n_discriminants(X.shape[1])
-            within = differences_within(X, labels)
-            Z = centered(X)
-            sizes = np.bincount(labels)
+            Z, sizes = centered(X), np.bincount(labels)
             means = group_sums(Z, labels, len(sizes)) / sizes[:, None]
-            check_separable(within, without_rounding(means, X))
-            # Only "eigen" shrinks, and only "svd" bears a singular covariance.
-            solver = {"solver": "eigen", "shrinkage": self.shrinkage}
-            used = np.arange(X.shape[1])
-            if self.shrinkage == 0:
-                warn_if_singular(within.T @ within)
-                solver = {"solver": "svd"}
-                used = np.flatnonzero(within.any(axis=0))
-            # Imported where it is needed: it loads a large part of scikit-learn.
-            from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-
-            lda = LinearDiscriminantAnalysis(**solver)
-            try:
-                with warnings.catch_warnings():
-                    # Said of every class with one example: its covariance is zero.
-                    warnings.filterwarnings("ignore", "Only one sample available")
-                    lda.fit(Z[:, used], labels)
-            except (np.linalg.LinAlgError, IndexError) as error:
-                # An IndexError where scikit-learn finds no direction at all.
-                raise self._too_singular() from error
-            L = np.zeros((min(most, lda.scalings_.shape[1]), X.shape[1]))
-            L[:, used] = lda.scalings_[:, : len(L)].T
-            self._keep(L, X.dtype)
+            within = without_rounding(Z - means[labels], X)
+            means = without_rounding(means, X)
+            check_separable(within, means)
+            self._keep(self._directions(Z, labels, within, means, sizes)[:most], X.dtype)
         return self
+
+    def _directions(
+        self, Z: Array, labels: Indices, within: Array, means: Array, sizes: Indices
+    ) -> Array:
+        """L for centered points, these less the means of their classes, and the means."""
+        n, d = Z.shape
+        if self.shrinkage == 0:
+            found = discriminants_of_rows if n < d else discriminants
+            L, rank = found(within if n < d else within.T @ within / n, means, sizes / n)
+            warn_if_singular(rank, d, stacklevel=5)
+            return L
+        try:
+            if isinstance(self.shrinkage, str):
+                return _shrunk_by_lemma(Z, labels)
+            return shrunk_discriminants(within.T @ within / n, Z.T @ Z / n, self.shrinkage)
+        except np.linalg.LinAlgError as error:
+            raise self._too_singular() from error
 
     def _n_discriminants(self, d: int) -> int:
         """How many directions to keep at most."""
@@ -386,6 +386,19 @@ def check_differ(spread: Array) -> None:
     """Refuse points without spread."""
     if not spread.any():
         raise InvalidInputError("PCA needs points that differ. Got points that are all the same.")
+
+
+def _shrunk_by_lemma(Z: Array, labels: Indices) -> Array:
+    """By scikit-learn, which estimates the shrinkage of each class."""
+    # Imported where it is needed: it loads a large part of scikit-learn.
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    with warnings.catch_warnings():
+        # Said of every class with one example: its covariance is zero.
+        warnings.filterwarnings("ignore", "Only one sample available")
+        fitted = LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto").fit(Z, labels)
+    L: Array = fitted.scalings_.T
+    return L
 
 
 def check_separable(within: Array, means: Array) -> None:
@@ -417,11 +430,8 @@ def whitened_directions(L: Array, variances: Array) -> tuple[Array, Array]:
     return L[kept] / np.sqrt(variances[kept])[:, None], variances[kept]
 
 
-def warn_if_singular(S: Array) -> None:
-    """Say that the scatter S within classes is singular."""
-    sizes, d = np.sqrt(np.diagonal(S)), len(S)
-    sizes = np.where(sizes > 0, sizes, 1.0)
-    rank = np.linalg.matrix_rank(S / sizes / sizes[:, None], tol=1e-8, hermitian=True)
+def warn_if_singular(rank: int, d: int, stacklevel: int) -> None:
+    """Warn if the covariance within classes is singular."""
     if rank < d:
         warnings.warn(
             f"The covariance within classes is singular: its rank is {rank} of {d}. Directions in "
@@ -429,5 +439,5 @@ def warn_if_singular(S: Array) -> None:
             "'auto' or a value above 0, remove features that are constant or follow from others, "
             "or reduce the dimension before (PCA).",
             SamewiseWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )

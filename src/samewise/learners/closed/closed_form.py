@@ -135,7 +135,7 @@ def whitening(
         raise InvalidInputError(
             f"The {what} is zero: the points do not differ at all. Give points that differ."
         )
-    W = _inverse_root(_shrunk(C, shrinkage), dtype)
+    W = _inverse_root(shrunk(C, shrinkage), dtype)
     if len(W) == len(C):
         return W
     V = _span(T, dtype)
@@ -151,7 +151,7 @@ def whitening(
             f"The {what} is singular: its rank is {rank} in the {len(within)} dimensions in which "
             f"the points differ. It is regularized there by shrinkage={FALLBACK:g}."
         )
-        W = _inverse_root(_shrunk(within, FALLBACK), dtype)
+        W = _inverse_root(shrunk(within, FALLBACK), dtype)
     warnings.warn(
         f"{text} Set shrinkage to a value above 0, remove features that are constant or follow "
         "from others, or reduce the dimension before (PCA).",
@@ -161,7 +161,8 @@ def whitening(
     return W @ V.T
 
 
-def _shrunk(C: Array, shrinkage: float) -> Array:
+def shrunk(C: Array, shrinkage: float) -> Array:
+    """(1 − s) C + s tr(C)/d I."""
     return (1 - shrinkage) * C + shrinkage * np.trace(C) / len(C) * np.eye(len(C))
 
 

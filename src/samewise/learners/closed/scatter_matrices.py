@@ -15,6 +15,11 @@ LEAST_ROWS = 256
 Vector = NDArray[np.float64]
 
 
+def covariance(X: Array) -> Vector:
+    """The covariance of all rows, with 0 for features that do not vary."""
+    return _of_all(X)[0]
+
+
 def covariances(X: Array, groups: Indices) -> tuple[Vector, Vector | None]:
     """The covariance of all rows, and that within groups of two or more; −1 is no group.
 
@@ -33,24 +38,33 @@ def covariances(X: Array, groups: Indices) -> tuple[Vector, Vector | None]:
     array([[1., 0.],
            [0., 0.]])
     """
-    size = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+    C, mean, rounding = _of_all(X)
+    within = _mean_square(_within(X, groups, mean), len(mean))
+    return C, None if within is None else _without(rounding, within)
+
+
+def _of_all(X: Array) -> tuple[Vector, Vector, Vector]:
+    """The covariance of all rows, their mean, and how large differences are by rounding alone."""
     mean = X.mean(axis=0, dtype=np.float64)
-    # Where differences are not larger, there is nothing but rounding.
-    rounding = 16 * np.finfo(X.dtype).eps * size
-    C = _mean_square(_centered(X, mean), rounding)
+    C = _mean_square(_centered(X, mean), len(mean))
     assert C is not None
-    return C, _mean_square(_within(X, groups, mean), rounding)
+    # The size of a feature that hardly varies is that of its mean.
+    size = np.abs(mean) + np.sqrt(np.diagonal(C))
+    rounding = 16 * float(np.finfo(X.dtype).eps) * size
+    return _without(rounding, C), mean, rounding
 
 
-def _mean_square(blocks: Iterator[Vector], rounding: Vector) -> Vector | None:
-    """1/n Σ zzᵀ over all n rows z; 0 for features that hold only rounding."""
-    S, n = np.zeros((len(rounding), len(rounding))), 0
+def _mean_square(blocks: Iterator[Vector], d: int) -> Vector | None:
+    """1/n Σ zzᵀ over all n rows z; None if there are none."""
+    S, n = np.zeros((d, d)), 0
     for Z in blocks:
         S += Z.T @ Z
         n += len(Z)
-    if not n:
-        return None
-    S /= n
+    return S / n if n else None
+
+
+def _without(rounding: Vector, S: Vector) -> Vector:
+    """0 for features that hold only rounding."""
     still = np.diagonal(S) <= rounding**2
     S[still] = 0
     S[:, still] = 0
