@@ -184,7 +184,7 @@ def test_names_may_be_those_of_numpy(world, tmp_path):
     assert numpy.forget(events=np.array([1])) == 1 == plain.forget(events=1)
     assert written(plain, tmp_path / "plain") == written(numpy, tmp_path / "numpy")
     for given in (b"ann", 1.5, [1.5], [True], None):
-        with pytest.raises(InvalidInputError, match="names|named"):
+        with pytest.raises(InvalidInputError, match=r"names|named"):
             numpy.forget(given)
 
 

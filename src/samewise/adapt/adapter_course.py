@@ -16,7 +16,7 @@ from samewise.adapt.item_units import ItemUnits
 from samewise.adapt.linear_part import LinearPart, frozen, matrix_of
 from samewise.files.state import Saved, State
 from samewise.kernels.adapter_event import REST, embed_rows, hear_list
-from samewise.kernels.adapter_loops import Linear, bet_on_wins
+from samewise.kernels.adapter_loops import Linear, bet_on_wins, on_lines
 
 ALPHA = 2.0
 BETA = 14.0
@@ -269,4 +269,4 @@ def _restored_version(saved: Saved, number: int, r: int, d: int, count: int) -> 
     window: Any = part.value("window")
     right = isinstance(window, list) and len(window) == 3 and all(type(n) is int for n in window)
     saved.check(right and 0 <= window[0] <= window[1] <= window[2] <= count, "window is wrong")
-    return Version(number, part.count("event"), D, (window[0], window[1], window[2]))
+    return Version(number, part.count("event"), on_lines(D), (window[0], window[1], window[2]))

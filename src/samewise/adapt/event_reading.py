@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -217,7 +217,7 @@ def _thumb(
 
 def names_of(given: Any, what: str) -> set[Any]:
     """Whom, or what, to forget: one name, or several."""
-    if isinstance(given, str | Integral) and not isinstance(given, bool):
+    if isinstance(given, str | int | np.integer) and not isinstance(given, bool):
         given = [given]
     if not isinstance(given, Collection) or isinstance(given, bytes):
         raise InvalidInputError(f"{what} must be names, in a list or set. Got {given!r:.60}.")
@@ -236,10 +236,10 @@ def check_weight(weight: Any) -> None:
 
 def checked_name(name: Any) -> str | int | None:
     """The name of a user or an event; those of NumPy become plain ones, which can be written."""
-    if name is None or type(name) in (str, int):
-        return name
+    if name is None:
+        return None
     if isinstance(name, str):
         return str(name)
-    if isinstance(name, np.integer):
+    if isinstance(name, int | np.integer) and not isinstance(name, bool):
         return int(name)
     raise InvalidInputError(f"Users and events are named by strings or integers. Got {name!r}.")

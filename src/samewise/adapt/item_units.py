@@ -13,6 +13,7 @@ from samewise._typing import Array
 from samewise.exceptions import DegenerateInputError, InvalidInputError
 from samewise.files.state import Saved, State
 from samewise.files.storable import Storable
+from samewise.kernels.adapter_loops import on_lines
 from samewise.supervision.supervision_checks import parameter_array
 
 RANK = 256
@@ -63,7 +64,7 @@ class ItemUnits(Storable):
         stretch = 1.0 / np.linalg.norm(self.L, axis=0)
         pivots = self.pivots - self.mu @ self.axes
         half = 0.5 * np.einsum("ij,ij->i", pivots, pivots)
-        return self.mu, self.L, stretch, pivots, half
+        return self.mu, on_lines(self.L), stretch, pivots, half
 
     @classmethod
     def of(cls, items: NDArray[Any], random: np.random.RandomState) -> Self:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from samewise._typing import Array
 from samewise.files.state import Saved, State
-from samewise.kernels.adapter_loops import Linear, mean_of
+from samewise.kernels.adapter_loops import Linear, mean_of, on_lines, zeros_on_lines
 
 RELAX = 0.5
 """τ = ℓ / (‖v‖² ‖phi‖² + 0.5 / weight): PA-II's step."""
@@ -31,7 +31,7 @@ def matrix_of(linear: Linear) -> Array:
     """D̄."""
     if not linear[2][1]:
         return linear[0]
-    mean = np.empty_like(linear[0])
+    mean = zeros_on_lines(*linear[0].shape)
     mean_of(linear, mean)
     return mean
 
@@ -53,7 +53,7 @@ class LinearPart:
         self.margin = float(margin)
         self.half_life = None if half_life is None else float(half_life)
         self.t = 0
-        self._A, self._B = np.zeros((2, rank, width), dtype=np.float32)
+        self._A, self._B = zeros_on_lines(rank, width), zeros_on_lines(rank, width)
         self._scalars = np.array([1.0, 1.0, 0.0])
         self._waiting = np.zeros((WAITING, 2 + rank + width), dtype=np.float32)
         self._decay = 1.0 if half_life is None else 0.5 ** (1.0 / half_life)
@@ -94,10 +94,7 @@ class LinearPart:
         part = cls(rank, width, margin, None if half_life == np.inf else half_life)
         part.t = saved.count("t")
         only: Any = {"dtypes": ["float32"]}
-        part._A, part._B = (
-            saved.array("A", rank, width, **only),
-            saved.array("B", rank, width, **only),
-        )
+        part._A, part._B = (on_lines(saved.array(name, rank, width, **only)) for name in "AB")
         part._scalars[:2] = saved.array("scalars", 2, dtypes=["float64"])
         saved.check(bool((part._scalars[:2] > 0).all()), "scalars must be positive")
         # Earlier files have none that wait.

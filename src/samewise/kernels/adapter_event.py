@@ -25,6 +25,7 @@ from samewise.kernels.adapter_loops import (
     contrast,
     learn_list,
     products,
+    zeros_on_lines,
 )
 from samewise.kernels.compiling import compiled
 from samewise.kernels.event_cells import (
@@ -336,8 +337,6 @@ def fill_cells(memory: Memory, of_slot: Numbers, units: Units) -> None:
 
 
 def no_sketches(n_slots: int) -> Any:
-    """Sketches of empty slots; they begin where a line of the cache begins."""
-    room = np.zeros(n_slots * LINES + 64, dtype=np.int8)
-    begin = -room.ctypes.data % 64
-    codes = room[begin : begin + n_slots * LINES].reshape(n_slots, LINES)
+    """Sketches of empty slots."""
+    codes = zeros_on_lines(n_slots, LINES, dtype=np.int8)
     return codes, codes.view(np.float32), codes.view(np.int64)

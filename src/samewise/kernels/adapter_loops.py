@@ -37,6 +37,21 @@ SMALL = 1e-12
 """Below this a factor goes into its matrix."""
 
 
+def zeros_on_lines(*shape: int, dtype: Any = np.float32) -> NDArray[Any]:
+    """Zeros that begin where a line of the cache begins: rows then lie in as few as possible."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = np.zeros(size + 64, dtype=np.int8)
+    begin = -room.ctypes.data % 64
+    return room[begin : begin + size].view(dtype).reshape(shape)
+
+
+def on_lines(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy of this kind."""
+    copy = zeros_on_lines(*values.shape, dtype=values.dtype)
+    copy[:] = values
+    return copy
+
+
 @compiled(fastmath=FAST)
 def combine(weights: Array, rows: Array, out: Array) -> None:
     """out += weights @ rows, four rows at a time."""
@@ -178,7 +193,7 @@ def add_product(f: Array, linear: Linear, which: int, scale: float, out: Array) 
 
 @compiled(fastmath=FAST)
 def settle(linear: Linear) -> None:
-    """Add the updates that wait to A and B, eight at a time: a row is read once for all of these."""
+    """Add the updates that wait to A and B, eight at a time; a row is read once for these."""
     A, B, scalars, waiting = linear
     n, (r, d) = int(scalars[2]), A.shape
     # Beyond the last of them weights are 0.
