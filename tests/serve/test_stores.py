@@ -278,6 +278,7 @@ def test_search_is_exact_across_segments_and_deletions(tmp_path, open_segments):
     for k in (1, 10, 500):
         q = random.randn(8).astype(np.float32)
         found, scores = batches.best(snapshot, q, k)
+        assert batches.together(snapshot, q[None], k)[0].tolist() == found.tolist()
         assert found.tolist() == reference(rows, alive, q.astype(np.float64), k)
         assert (np.diff(scores) <= 0).all()
         odd, _ = batches.best(snapshot, q, k, lambda r: r % 7 == 1)

@@ -17,7 +17,7 @@ from samewise.serve.vector_segments import Maps
 MOST_TOGETHER = 32
 MOST_SCORES = 2**25
 """Queries of one product, and scores that it may have."""
-MOST_KEPT = 2**23
+MOST_KEPT = 2**22
 """Scores of which the memory is kept for the next product: to get it anew costs a tenth of one."""
 SPARE = 32
 """Candidates beyond k, whose scores are computed again in float64."""
@@ -100,6 +100,17 @@ class ProductBatches:
         found = self._answered(snapshot, query, k).found
         assert found is not None
         return found
+
+    def together(self, snapshot: ItemSnapshot, queries: Array, k: int) -> list[Indices]:
+        """The k best rows of each of several queries of one caller."""
+        most = max(min(MOST_TOGETHER, MOST_KEPT // max(snapshot.maps.n_rows, 1)), 1)
+        return [
+            best_rows(snapshot, scores, query, k)[0]
+            for at in range(0, len(queries), most)
+            for query, scores in zip(
+                queries[at : at + most], snapshot.scores(queries[at : at + most]), strict=True
+            )
+        ]
 
     def scores(self, snapshot: ItemSnapshot, query: Array) -> Array:
         """The scores of all rows for a query."""

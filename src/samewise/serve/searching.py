@@ -105,6 +105,14 @@ class Nearest:
             found = self._batches.best(snapshot, vector, k, accepted)
         return found
 
+    def first(self, snapshot: ItemSnapshot, vectors: Array) -> Indices:
+        """The best row for each of a few vectors; −1 where there is none."""
+        if self._graphs.graph is not None:
+            rows = [self.best(snapshot, vector, 1)[0] for vector in vectors]
+        else:
+            rows = self._batches.together(snapshot, vectors, 1)
+        return np.array([found[0] if len(found) else -1 for found in rows], dtype=np.int64)
+
 
 class Searching:
     """Searches of a collection.
@@ -139,6 +147,14 @@ class Searching:
         """The rows of the k best items."""
         vector, _, _ = self.mapped(query, which, user)
         return self._nearest.best(self._stores.snapshot, vector, k)[0]
+
+    def nearest(self, queries: Array) -> Indices:
+        """The row of the best item of each query under the start, all found together."""
+        with self._learning.turns.reading():
+            adapter = self._learning.adapter
+            assert adapter is not None
+            mapped = adapter.start.embed_query(queries)
+        return self._nearest.first(self._stores.snapshot, mapped)
 
     def answer(self, question: Question, query: Array, text: str | None = None) -> dict[str, Any]:
         """The items, with places, scores, payloads and the impression, which keeps the text."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from samewise.serve.collection import Collection
 from samewise.serve.event_store import Record
-from samewise.serve.item_views import titles
+from samewise.serve.item_views import title_of, titles
 
 NEWEST = 20_000
 """Records that are read of a log that was not followed before."""
@@ -115,7 +115,7 @@ def _measured(collection: Collection) -> list[tuple[int, float, float, float]]:
 def hard_queries(collection: Collection) -> list[dict[str, Any]]:
     """The newest judged lists in which what was served agreed least with the user."""
     order = sorted(_measured(collection), key=lambda one: (one[2], -one[0]))
-    found = []
+    found: list[tuple[dict[str, Any], Record]] = []
     for seq, start, served, live in order[:MOST_HARD]:
         if served >= 0.5:
             break
@@ -124,22 +124,34 @@ def hard_queries(collection: Collection) -> list[dict[str, Any]]:
             continue
         record = records[0]
         auc = {"start": start, "served": served, "live": live}
-        head = {"seq": seq, "auc": auc, "user": record.user, "time": record.time}
-        found.append({**head, **_said(collection, record)})
-    return found
+        found.append(({"seq": seq, "auc": auc, "user": record.user, "time": record.time}, record))
+    asked = _asked(collection, [record for _, record in found])
+    return [
+        {**head, "asked": text, **_said(collection, record)}
+        for (head, record), text in zip(found, asked, strict=True)
+    ]
+
+
+def _asked(collection: Collection, records: list[Record]) -> list[str]:
+    """The texts of queries; of one that was a vector, the item that the start finds for it."""
+    asked = [record.body.get("text") for record in records]
+    places = [place for place, text in enumerate(asked) if text is None]
+    queries = [query for place in places if (query := records[place].query) is not None]
+    if queries:
+        rows = collection.searching.nearest(np.stack(queries))
+        named = collection.stores.items.of_rows(rows.tolist())
+        field = collection.settings.text_field
+        for place, row in zip(places, rows.tolist(), strict=True):
+            near = named.get(row)
+            asked[place] = "" if near is None else f"like: {title_of(near[0], near[1], field)}"
+    return [str(text) for text in asked]
 
 
 def _said(collection: Collection, record: Record) -> dict[str, Any]:
-    """What was asked, and what was liked and not."""
+    """What was liked and not."""
     rows = np.array(record.body["rows"])
     y = np.array(record.body.get("y") or np.arange(len(rows), 0, -1) * 2 - len(rows) - 1)
-    asked = record.body.get("text")
-    if asked is None:
-        assert record.query is not None
-        nearest = titles(collection, collection.searching.ranked(record.query, "start", 1))
-        asked = f"like: {nearest[0][1]}" if nearest else ""
     return {
-        "asked": asked,
         "liked": [title for _, title, _ in titles(collection, rows[y > 0][:_TITLES])],
         "disliked": [title for _, title, _ in titles(collection, rows[y < 0][:_TITLES])],
     }
