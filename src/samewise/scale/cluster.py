@@ -70,7 +70,7 @@ def connected(client: Any) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without Dask's advice on large arguments, which here are part of what is done again."""
+    """Without Dask's advice on large arguments, which here are part of what is repeated."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         yield
