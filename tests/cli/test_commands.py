@@ -255,9 +255,9 @@ def test_inspect(call, call_json, model, wine):
     assert found["top_features"][0]["name"] == heaviest and len(found["top_features"]) == 3
     assert found["rank"] == 2 and found["threshold"] == load(model).threshold
     text = call("inspect", model).stdout
-    assert "effective rank 2" in text and heaviest in text and "learned with lda" in text
+    assert "rank 2;" in text and heaviest in text and "learned with lda" in text
     Mahalanobis.identity(2).save("form")
-    assert "effective rank 2" in call("inspect", "form").stdout
+    assert "rank 2;" in call("inspect", "form").stdout
 
 
 def test_compare(call, call_json, monkeypatch):
