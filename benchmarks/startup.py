@@ -1,8 +1,8 @@
 """How long `import samewise` takes, the first fit with a cold and a warm cache, and each command.
 
 CPU seconds of the commands, the least of three runs, with everything compiled. `before` is what a
-command takes until its libraries are loaded; the rest is its own work on 178 rows of wine. `cold` is
-one run with an empty cache, in which the command compiles what it needs.
+command takes until its libraries are loaded; the rest is its own work on 178 rows of wine. `cold`
+is one run with an empty cache, in which the command compiles what it needs.
 """
 
 from __future__ import annotations

@@ -45,6 +45,17 @@ def table(caption: str, lines: list[tuple[str, str]]) -> str:
     return f"<table><caption>{caption}</caption>{rows}</table>"
 
 
+def rows_of(n: int, d: int) -> str:
+    """The size of a matrix in words.
+
+    Examples
+    --------
+    >>> rows_of(1000, 64)
+    '1,000 rows of 64 features'
+    """
+    return f"{n:,} rows of {d:,} features"
+
+
 BARS = "▁▂▃▄▅▆▇█"
 
 

@@ -154,8 +154,9 @@ def test_wrong_limits(wrong, message):
 def test_progress_in_a_pipe_is_lines(call):
     options = ("compare", "wine.csv", "--label", "class", "--learners", "lda", "--jobs", "1")
     said = call(*options, "--scale", "none", "--hold-out", "0.4", "--json").stderr.splitlines()
-    progress = [json.loads(line)["progress"] for line in said]
-    assert [line.split(":")[0] for line in progress] == ["euclidean", "cosine", "lda"]
+    progress = [json.loads(line)["progress"].split(":")[0] for line in said]
+    # A slow machine says besides that a learner is still learning.
+    assert list(dict.fromkeys(progress)) == ["euclidean", "cosine", "lda"]
 
 
 @pytest.mark.parametrize(

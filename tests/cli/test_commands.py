@@ -73,7 +73,7 @@ def test_fit_reads_every_format(call_json, ending):
 def test_fit_says_what_happened(call):
     result = call("fit", "wine.csv", "--label", "class", "--learner", "lda")
     assert "lda learned from 71 rows, 13 features, standardized, 3 classes" in result.stdout
-    assert "3-NN error on 18 rows that were not learned from" in result.stdout
+    assert "3-NN error on 18 held-out rows" in result.stdout
     assert "Against " in result.stdout and "Written to model.sw." in result.stdout
     assert result.stderr == "" and "\x1b" not in result.stdout
 
@@ -155,7 +155,7 @@ def test_fit_stopped_while_it_measures_keeps_what_was_learned(call, monkeypatch)
 
     monkeypatch.setattr("samewise.protocols.fitting.knn_correct", stop)
     text = call("fit", "wine.csv", "--label", "class", "--learner", "lda", code=130).stdout
-    assert "stopped before it was measured; samewise evaluate measures it" in text
+    assert "Interrupted before the error was measured; samewise evaluate measures it" in text
     model = load("model.sw")
     assert model.learner == "lda" and model.measured == {} and model.threshold < 0
 
@@ -173,7 +173,7 @@ def test_the_choice_says_which_of_distance_and_cosine_is_better(call, files):
 def test_evaluate_judges_by_rows_the_model_has_not_seen(call, call_json, model):
     found = call_json("evaluate", model, "wine.csv")
     assert (
-        found["queries"] == 18 and found["items"] == 71 and "not learned from" in found["judged_by"]
+        found["queries"] == 18 and found["items"] == 71 and "not trained on" in found["judged_by"]
     )
     names = [m["name"] for m in found["measured"]]
     assert names == ["euclidean", "cosine", "lda (model)"]
@@ -255,9 +255,9 @@ def test_inspect(call, call_json, model, wine):
     assert found["top_features"][0]["name"] == heaviest and len(found["top_features"]) == 3
     assert found["rank"] == 2 and found["threshold"] == load(model).threshold
     text = call("inspect", model).stdout
-    assert "effective rank 2" in text and heaviest in text and "learned with lda" in text
+    assert "rank 2;" in text and heaviest in text and "learned with lda" in text
     Mahalanobis.identity(2).save("form")
-    assert "effective rank 2" in call("inspect", "form").stdout
+    assert "rank 2;" in call("inspect", "form").stdout
 
 
 def test_compare(call, call_json, monkeypatch):
@@ -470,7 +470,7 @@ def test_where_the_system_tells_no_memory_nothing_is_shown(monkeypatch):
         (["fit", "wine.csv", "--label", "clas"], "did you mean 'class'?"),
         (["fit", "wine.csv", "--label", "hue", "--drop", "class"], "holds fractions"),
         (["fit", "wine.csv", "--label", "proline"], "'class' of wine.csv holds text"),
-        (["fit", "wine.csv"], "'class' of wine.csv holds text"),
+        (["fit", "wine.csv"], "Say which column of wine.csv holds the labels"),
         (["fit", "wine.csv", "--drop", "class"], "Say which column of wine.csv holds the labels"),
         (["fit", "one.csv", "--label", "class"], "one class"),
         (["fit", "wine.csv", "--label", "class", "--learner", "lmn"], "did you mean 'lmnn'"),

@@ -118,7 +118,7 @@ def serving(clean, code):
     process = subprocess.Popen(
         shlex.split(code), cwd=folder, env=env, stdout=subprocess.PIPE, text=True
     )
-    port, end = int(shlex.split(code)[-1]), time.monotonic() + 60
+    port, end = int(shlex.split(code)[-1]), time.monotonic() + 300
     while time.monotonic() < end:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return process

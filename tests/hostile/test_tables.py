@@ -352,7 +352,10 @@ def test_damaged_encrypted_and_foreign_members(folder):
         ({"X": 1.0}, "X of t.npz must be a matrix of numbers, not float64 ()"),
         ({"X": np.ones((3, 0))}, "must be a matrix of numbers, not float64 (3, 0)"),
         ({"X": np.ones((2, 2), dtype=complex)}, "must be a matrix of numbers, not complex128"),
-        ({"y": np.zeros(2, dtype=[("a", int)])}, "holds [('a', '<i8')] of shape (2,), which are"),
+        (
+            {"y": np.zeros(2, dtype=[("a", int)])},
+            "holds [('a', '<i8')] of shape (2,), which cannot",
+        ),
         ({"y": np.array([1j, 2])}, "holds complex128 of shape (2,), which cannot be classes"),
         ({"y": np.array(["2020", "2021"], dtype="M8[s]")}, "holds datetime64[s]"),
         ({"y": [0, 1], "classes": np.zeros(2, dtype=[("a", int)])}, "which cannot be classes"),

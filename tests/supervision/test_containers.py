@@ -205,3 +205,17 @@ def test_choosing_a_portion_costs_the_portion_only():
     assert kept < 4096
     kept, _, _ = _peak(lambda: pairs[np.arange(1000)])
     assert kept < 17 * 1000 + 4096
+
+
+def test_a_notebook_shows_numbers_of_pairs_and_triplets():
+    X, y = np.arange(24.0).reshape(8, 3), np.arange(8) % 2
+    pairs = Pairs.from_labels(X, y, n_pairs=10, random_state=0)
+    similar = int((pairs.y == 1).sum())
+    html = pairs._repr_html_()
+    for text in ("Pairs", ">10<", f">{similar}<", f">{10 - similar}<", ">8 rows of 3 features<"):
+        assert text in html
+    triplets = Triplets(X[:5], [0, 1], [0, 1], [1, 2], X[5:])
+    html = triplets._repr_html_()
+    assert ">2<" in html and ">5 rows of 3 features<" in html and ">3 rows of 3 features<" in html
+    own = Triplets.from_labels(X, y, n_triplets=4, random_state=0)._repr_html_()
+    assert "items" not in own

@@ -134,16 +134,16 @@ def _show(summary: dict[str, Any]) -> None:
     if summary["principal_directions"] is not None:
         standard += f" (in their {summary['principal_directions']} leading principal directions)"
     set_to = ", ".join(f"{k}={v}" for k, v in summary["params"].items())
-    rows = (
+    seen = (
         f"{summary['rows']:,} rows, {summary['features']:,} features{standard}, "
         f"{summary['classes']:,} classes"
     )
     if summary["asked"] in _PLAIN:
-        say(f"{summary['asked']}, which learns nothing: {rows}.")
+        say(f"{summary['asked']}, which learns nothing: {seen}.")
     else:
         say(
             f"{'Interrupted: ' if summary['interrupted'] else ''}{summary['asked']}"
-            f"{f' ({set_to})' if set_to else ''} learned from {rows}, in "
+            f"{f' ({set_to})' if set_to else ''} learned from {seen}, in "
             f"{summary['seconds']:.1f} s."
         )
     measured = summary["measured"]

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -159,7 +159,7 @@ def picture(
     )
 
 
-def named_marks(figure: Html, names: dict[str, Sequence[str]]) -> Html:
+def named_marks(figure: Html, names: Mapping[str, Sequence[str]]) -> Html:
     """A picture whose marks show their names when the pointer is on them, without a script.
 
     Parameters

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from samewise._cards import rows_of, table
 from samewise._typing import Indices, Matrix, Signs
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
@@ -80,6 +81,12 @@ class Pairs(RowNumbers):
         n, d = self.X.shape
         similar = int(np.count_nonzero(self.y == 1))
         return f"Pairs({len(self)} pairs, {similar} similar, over {n} rows of {d} features)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        (n, d), similar = self.X.shape, int(np.count_nonzero(self.y == 1))
+        counts = [("similar", f"{similar:,}"), ("dissimilar", f"{len(self) - similar:,}")]
+        return table("Pairs", [("pairs", f"{len(self):,}"), *counts, ("over", rows_of(n, d))])
 
     def differences(self) -> Matrix:
         """Differences v = x − x′ of every pair.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from samewise._cards import rows_of, table
 from samewise._typing import Indices, Matrix
 from samewise.exceptions import InvalidInputError
 from samewise.forms import Form
@@ -89,6 +90,13 @@ class Triplets(RowNumbers):
         if self.items is not self.X:
             text += f" and {self.items.shape[0]} items of {self.items.shape[1]}"
         return text + ")"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        lines = [("triplets", f"{len(self):,}"), ("over", rows_of(*self.X.shape))]
+        if self.items is not self.X:
+            lines.append(("items", rows_of(*self.items.shape)))
+        return table("Triplets", lines)
 
     @classmethod
     def from_labels(
