@@ -37,6 +37,7 @@ def main(chosen: list[str]) -> None:
         energy,
         filtering,
         growth,
+        kernel,
         lmnn,
         memory,
         metric_learn_errors,
@@ -96,6 +97,7 @@ def main(chosen: list[str]) -> None:
             ("LMNN, end to end", lmnn.run),
             ("LMNN, how the cost grows", lmnn.run_growth),
         ],
+        "kernel": [("KernelLMNN, 10 000 × 164 of MNIST", kernel.run)],
         "energy": [("The energy rule", energy.run)],
         "search": [
             ("Exact neighbors: one thread, and its peers", search.run_exact),

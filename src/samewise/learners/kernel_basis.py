@@ -26,7 +26,7 @@ from samewise.supervision.supervision_checks import LARGEST
 DIRECTIONS = "the number of directions that the landmarks span in feature space"
 """What limits the rank."""
 
-EXACT = 10_000
+EXACT = 5_000
 """Up to so many points, all are landmarks by default."""
 
 LANDMARKS = 1_000

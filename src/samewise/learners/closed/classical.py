@@ -340,9 +340,8 @@ class LDA(LinearMap):
             X, labels = self._dense_examples(X, y)
             most = self._n_discriminants(X.shape[1])
             Z, sizes = centered(X), np.bincount(labels)
-            means = group_sums(Z, labels, len(sizes)) / sizes[:, None]
-            within = without_rounding(Z - means[labels], X)
-            means = without_rounding(means, X)
+            raw = group_sums(Z, labels, len(sizes)) / sizes[:, None]
+            within, means = without_rounding(Z - raw[labels], X), without_rounding(raw, X)
             check_separable(within, means)
             self._keep(self._directions(Z, labels, within, means, sizes)[:most], X.dtype)
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from samewise._typing import Array
+from samewise._typing import Array, Indices
 from samewise.learners.closed.closed_form import shrunk
 
 RANK = 1e-4
@@ -31,7 +31,7 @@ def discriminants(Sw: Array, means: Array, weights: Array) -> tuple[Array, int]:
 
 
 def discriminants_of_rows(within: Array, means: Array, weights: Array) -> tuple[Array, int]:
-    """The same of fewer rows than features, without a matrix of all features.
+    """Discriminants of fewer rows than features, without a matrix of all features.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def shrunk_discriminants(Sw: Array, S: Array, shrinkage: float) -> Array:
 
 
 def _separating(
-    values: Array, axes: Array, sizes: Array, used: Array, means: Array, weights: Array
+    values: Array, axes: Array, sizes: Array, used: Indices, means: Array, weights: Array
 ) -> tuple[Array, int]:
     """From the eigenvalues and eigenvectors, as rows, of S_w over `sizes`."""
     kept = values > RANK**2

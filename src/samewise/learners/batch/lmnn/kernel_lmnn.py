@@ -59,7 +59,7 @@ class KernelLMNN(KernelBasis):
         Number s of landmarks. With all n points the span is complete. With fewer, sampled at
         random, points are replaced by their projections on the span of the landmarks (Nyström's
         method), which is an approximation of everything that follows. By default all points up to
-        10 000, and 1 000 of more.
+        5 000, and 1 000 of more.
     n_directions : int, default=None
         How many leading directions of kernel PCA to keep: a second approximation, which saves much
         time. By default all whose eigenvalue is above 1e-8 of the largest (1e-5 for float32 input)
