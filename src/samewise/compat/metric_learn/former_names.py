@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,6 +27,12 @@ def formerly(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        if isinstance(function, type):
+            # Then it is what makes an object that takes the names.
+            kind: Any = function
+            kind.__init__ = decorate(kind.__init__)
+            return function
+
         @wraps(function)
         def renaming(*args: P.args, **given: P.kwargs) -> R:
             for former, present in names.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +38,8 @@ class _ITML(OfPairs):
         return self._keep(learner.metric_)
 
 
+@formerly(convergence_threshold="tol")
+@dataclass(eq=False, repr=False)
 class ITML(_ITML, FromPairs):
     """`samewise.ITML` with metric-learn's parameters.
 
@@ -58,24 +61,13 @@ class ITML(_ITML, FromPairs):
         Seed or generator for what is random; pass an int for reproducible output.
     """
 
-    @formerly(convergence_threshold="tol")
-    def __init__(
-        self,
-        gamma: float = 1.0,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        prior: Any = "identity",
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.prior = prior
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    gamma: float = 1.0
+    max_iter: int = 1000
+    tol: float = 1e-3
+    prior: Any = "identity"
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
     def fit(  # type: ignore[override]
         self,
@@ -106,6 +98,8 @@ class ITML(_ITML, FromPairs):
         return super().fit(pairs, y, calibration_params)
 
 
+@formerly(num_constraints="n_constraints", convergence_threshold="tol")
+@dataclass(eq=False, repr=False)
 class ITML_Supervised(_ITML, FromLabels):
     """`ITML` with pairs sampled from labels.
 
@@ -129,26 +123,14 @@ class ITML_Supervised(_ITML, FromLabels):
         Seed or generator for what is random; pass an int for reproducible output.
     """
 
-    @formerly(num_constraints="n_constraints", convergence_threshold="tol")
-    def __init__(
-        self,
-        gamma: float = 1.0,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        n_constraints: int | None = None,
-        prior: Any = "identity",
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_constraints = n_constraints
-        self.prior = prior
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    gamma: float = 1.0
+    max_iter: int = 1000
+    tol: float = 1e-3
+    n_constraints: int | None = None
+    prior: Any = "identity"
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, bounds: ArrayLike | None = None) -> Self:
         """Learn from labeled points.

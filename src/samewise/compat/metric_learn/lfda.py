@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 from samewise.compat.metric_learn.base import PointsTransformer
 from samewise.learners.closed import lfda
 
 
+@dataclass(eq=False, repr=False)
 class LFDA(PointsTransformer):
     """`samewise.LFDA` with metric-learn's parameters.
 
@@ -23,17 +25,10 @@ class LFDA(PointsTransformer):
         What forms points of indices.
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        k: int | None = None,
-        embedding_type: str = "weighted",
-        preprocessor: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.k = k
-        self.embedding_type = embedding_type
-        self.preprocessor = preprocessor
+    n_components: int | None = None
+    k: int | None = None
+    embedding_type: str = "weighted"
+    preprocessor: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from labeled points.

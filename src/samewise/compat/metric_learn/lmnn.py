@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 from samewise.compat.metric_learn.base import PointsTransformer
@@ -10,6 +11,8 @@ from samewise.compat.metric_learn.starts import start
 from samewise.learners.batch.lmnn import estimator as lmnn
 
 
+@formerly(k="n_neighbors")
+@dataclass(eq=False, repr=False)
 class LMNN(PointsTransformer):
     """`samewise.LMNN` with metric-learn's parameters.
 
@@ -39,32 +42,17 @@ class LMNN(PointsTransformer):
         Seed or generator for what is random; pass an int for reproducible output.
     """
 
-    @formerly(k="n_neighbors")
-    def __init__(
-        self,
-        init: Any = "auto",
-        n_neighbors: int = 3,
-        min_iter: int = 50,
-        max_iter: int = 1000,
-        learn_rate: float = 1e-7,
-        regularization: float = 0.5,
-        convergence_tol: float = 0.001,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        n_components: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.init = init
-        self.n_neighbors = n_neighbors
-        self.min_iter = min_iter
-        self.max_iter = max_iter
-        self.learn_rate = learn_rate
-        self.regularization = regularization
-        self.convergence_tol = convergence_tol
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.n_components = n_components
-        self.random_state = random_state
+    init: Any = "auto"
+    n_neighbors: int = 3
+    min_iter: int = 50
+    max_iter: int = 1000
+    learn_rate: float = 1e-7
+    regularization: float = 0.5
+    convergence_tol: float = 0.001
+    verbose: bool = False
+    preprocessor: Any = None
+    n_components: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from labeled points.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
@@ -38,6 +39,7 @@ class _LSML(MahalanobisLearner):
         return self._keep(learner.metric_)
 
 
+@dataclass(eq=False, repr=False)
 class LSML(ComparisonsClassifier, _LSML):
     """`samewise.LSML` with gamma=1, with metric-learn's parameters.
 
@@ -59,21 +61,12 @@ class LSML(ComparisonsClassifier, _LSML):
 
     _tuple_size: ClassVar[int] = 4
 
-    def __init__(
-        self,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        prior: Any = "identity",
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.tol = tol
-        self.max_iter = max_iter
-        self.prior = prior
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    tol: float = 1e-3
+    max_iter: int = 1000
+    prior: Any = "identity"
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
     def fit(self, quadruplets: ArrayLike, weights: ArrayLike | None = None) -> Self:
         """Learn from quadruplets: the first two are closer to each other than the last two.
@@ -95,6 +88,8 @@ class LSML(ComparisonsClassifier, _LSML):
         return self._learn(Quadruplets(X, a, b, c, d, sample_weight=weights))
 
 
+@formerly(num_constraints="n_constraints")
+@dataclass(eq=False, repr=False)
 class LSML_Supervised(PointsTransformer, _LSML):
     """`LSML` with quadruplets sampled from labels.
 
@@ -118,26 +113,14 @@ class LSML_Supervised(PointsTransformer, _LSML):
         Seed or generator for what is random; pass an int for reproducible output.
     """
 
-    @formerly(num_constraints="n_constraints")
-    def __init__(
-        self,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        prior: Any = "identity",
-        n_constraints: int | None = None,
-        weights: ArrayLike | None = None,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.tol = tol
-        self.max_iter = max_iter
-        self.prior = prior
-        self.n_constraints = n_constraints
-        self.weights = weights
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    tol: float = 1e-3
+    max_iter: int = 1000
+    prior: Any = "identity"
+    n_constraints: int | None = None
+    weights: ArrayLike | None = None
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from labeled points.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from samewise.compat.metric_learn.base import PointsTransformer
@@ -9,6 +10,7 @@ from samewise.compat.metric_learn.starts import start
 from samewise.learners.batch import mlkr
 
 
+@dataclass(eq=False, repr=False)
 class MLKR(PointsTransformer):
     """`samewise.MLKR` with metric-learn's parameters.
 
@@ -32,23 +34,13 @@ class MLKR(PointsTransformer):
 
     _numeric: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        init: Any = "auto",
-        tol: float | None = None,
-        max_iter: int = 1000,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    n_components: int | None = None
+    init: Any = "auto"
+    tol: float | None = None
+    max_iter: int = 1000
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from points with targets.

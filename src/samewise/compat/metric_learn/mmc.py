@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -52,6 +53,8 @@ class _MMC(OfPairs):
         return float(np.einsum("ij,jk,ik->", V, A, V)) / 100
 
 
+@formerly(convergence_threshold="tol")
+@dataclass(eq=False, repr=False)
 class MMC(_MMC, FromPairs):
     """`samewise.MMC` without shrinkage, with metric-learn's parameters and scale.
 
@@ -77,30 +80,19 @@ class MMC(_MMC, FromPairs):
         Seed or generator for what is random; pass an int for reproducible output.
     """
 
-    @formerly(convergence_threshold="tol")
-    def __init__(
-        self,
-        max_iter: int = 100,
-        max_proj: int = 10000,
-        tol: float = 1e-3,
-        init: Any = "identity",
-        diagonal: bool = False,
-        diagonal_c: float = 1.0,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.max_proj = max_proj
-        self.tol = tol
-        self.init = init
-        self.diagonal = diagonal
-        self.diagonal_c = diagonal_c
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    max_iter: int = 100
+    max_proj: int = 10000
+    tol: float = 1e-3
+    init: Any = "identity"
+    diagonal: bool = False
+    diagonal_c: float = 1.0
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
 
+@formerly(num_constraints="n_constraints", convergence_threshold="tol")
+@dataclass(eq=False, repr=False)
 class MMC_Supervised(_MMC, FromLabels):
     """`MMC` with pairs sampled from labels.
 
@@ -128,27 +120,13 @@ class MMC_Supervised(_MMC, FromLabels):
         Seed or generator for what is random; pass an int for reproducible output.
     """
 
-    @formerly(num_constraints="n_constraints", convergence_threshold="tol")
-    def __init__(
-        self,
-        max_iter: int = 100,
-        max_proj: int = 10000,
-        tol: float = 1e-6,
-        n_constraints: int | None = None,
-        init: Any = "identity",
-        diagonal: bool = False,
-        diagonal_c: float = 1.0,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.max_proj = max_proj
-        self.tol = tol
-        self.n_constraints = n_constraints
-        self.init = init
-        self.diagonal = diagonal
-        self.diagonal_c = diagonal_c
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    max_iter: int = 100
+    max_proj: int = 10000
+    tol: float = 1e-6
+    n_constraints: int | None = None
+    init: Any = "identity"
+    diagonal: bool = False
+    diagonal_c: float = 1.0
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None

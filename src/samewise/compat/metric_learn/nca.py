@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 from samewise.compat.metric_learn.base import PointsTransformer
@@ -9,6 +10,7 @@ from samewise.compat.metric_learn.starts import start
 from samewise.learners.batch import nca
 
 
+@dataclass(eq=False, repr=False)
 class NCA(PointsTransformer):
     """`samewise.NCA` with metric-learn's parameters.
 
@@ -30,23 +32,13 @@ class NCA(PointsTransformer):
         Seed or generator for what is random; pass an int for reproducible output.
     """
 
-    def __init__(
-        self,
-        init: Any = "auto",
-        n_components: int | None = None,
-        max_iter: int = 100,
-        tol: float | None = None,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.init = init
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    init: Any = "auto"
+    n_components: int | None = None
+    max_iter: int = 100
+    tol: float | None = None
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from labeled points.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -47,6 +48,7 @@ class _SCML(MahalanobisLearner):
         return self._keep(learner.metric_)
 
 
+@dataclass(eq=False, repr=False)
 class SCML(ComparisonsClassifier, _SCML):
     """`samewise.SCML` with metric-learn's parameters.
 
@@ -76,29 +78,16 @@ class SCML(ComparisonsClassifier, _SCML):
 
     _tuple_size: ClassVar[int] = 3
 
-    def __init__(
-        self,
-        beta: float = 1e-5,
-        basis: Any = "triplet_diffs",
-        n_basis: int | None = None,
-        gamma: float = 5e-3,
-        max_iter: int = 10000,
-        output_iter: int = 500,
-        batch_size: int = 10,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.beta = beta
-        self.basis = basis
-        self.n_basis = n_basis
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.output_iter = output_iter
-        self.batch_size = batch_size
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    beta: float = 1e-5
+    basis: Any = "triplet_diffs"
+    n_basis: int | None = None
+    gamma: float = 5e-3
+    max_iter: int = 10000
+    output_iter: int = 500
+    batch_size: int = 10
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
     def fit(self, triplets: ArrayLike) -> Self:
         """Learn from triplets: the first is closer to the second than to the third.
@@ -117,6 +106,7 @@ class SCML(ComparisonsClassifier, _SCML):
         return self._learn((Triplets(X, *rows.T),), 80 * X.shape[1])
 
 
+@dataclass(eq=False, repr=False)
 class SCML_Supervised(PointsTransformer, _SCML):
     """`SCML` with triplets of nearest neighbors, and directions from discriminants.
 
@@ -150,33 +140,18 @@ class SCML_Supervised(PointsTransformer, _SCML):
 
     _bases: ClassVar[tuple[str, ...]] = ("lda", "triplet_diffs")
 
-    def __init__(
-        self,
-        k_genuine: int = 3,
-        k_impostor: int = 10,
-        beta: float = 1e-5,
-        basis: Any = "lda",
-        n_basis: int | None = None,
-        gamma: float = 5e-3,
-        max_iter: int = 10000,
-        output_iter: int = 500,
-        batch_size: int = 10,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.k_genuine = k_genuine
-        self.k_impostor = k_impostor
-        self.beta = beta
-        self.basis = basis
-        self.n_basis = n_basis
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.output_iter = output_iter
-        self.batch_size = batch_size
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    k_genuine: int = 3
+    k_impostor: int = 10
+    beta: float = 1e-5
+    basis: Any = "lda"
+    n_basis: int | None = None
+    gamma: float = 5e-3
+    max_iter: int = 10000
+    output_iter: int = 500
+    batch_size: int = 10
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from labeled points.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 from samewise.compat.metric_learn.former_names import formerly
@@ -29,6 +30,7 @@ class _SDML(OfPairs):
         return self._keep(learner.metric_)
 
 
+@dataclass(eq=False, repr=False)
 class SDML(_SDML, FromPairs):
     """`samewise.SDML` with metric-learn's parameters.
 
@@ -48,23 +50,16 @@ class SDML(_SDML, FromPairs):
         Seed or generator for what is random; pass an int for reproducible output.
     """
 
-    def __init__(
-        self,
-        balance_param: float = 0.5,
-        sparsity_param: float = 0.01,
-        prior: Any = "identity",
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.balance_param = balance_param
-        self.sparsity_param = sparsity_param
-        self.prior = prior
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    balance_param: float = 0.5
+    sparsity_param: float = 0.01
+    prior: Any = "identity"
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
 
+@formerly(num_constraints="n_constraints")
+@dataclass(eq=False, repr=False)
 class SDML_Supervised(_SDML, FromLabels):
     """`SDML` with pairs sampled from labels.
 
@@ -86,21 +81,10 @@ class SDML_Supervised(_SDML, FromLabels):
         Seed or generator for what is random; pass an int for reproducible output.
     """
 
-    @formerly(num_constraints="n_constraints")
-    def __init__(
-        self,
-        balance_param: float = 0.5,
-        sparsity_param: float = 0.01,
-        prior: Any = "identity",
-        n_constraints: int | None = None,
-        verbose: bool = False,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.balance_param = balance_param
-        self.sparsity_param = sparsity_param
-        self.prior = prior
-        self.n_constraints = n_constraints
-        self.verbose = verbose
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    balance_param: float = 0.5
+    sparsity_param: float = 0.01
+    prior: Any = "identity"
+    n_constraints: int | None = None
+    verbose: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
