@@ -192,7 +192,7 @@ def _keep_nearest(found: Numbers, scores: Array, n: int, most: int) -> int:
 
 
 @compiled
-def _reach(keys: NDArray[np.int32], least: int) -> int:
+def _reach(keys: NDArray[np.int32], least: int) -> Any:
     """How many are at least so large."""
     count = np.int32(0)
     for i in range(keys.shape[0]):
