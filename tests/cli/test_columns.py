@@ -216,6 +216,13 @@ def test_labels_are_asked_for_before_columns_are_looked_at(call):
     assert "the line with the names of the columns is missing" in text
 
 
+def test_a_data_set_that_can_be_fetched_is_offered(call, monkeypatch, tmp_path):
+    monkeypatch.setenv("SAMEWISE_DATA", str(tmp_path))
+    text = call("fit", "mnist", code=1).stderr
+    assert "mnist is not on this machine; samewise datasets fetch mnist downloads it." in text
+    assert "neither a file nor a data set" in call("fit", "mnisst", code=1).stderr
+
+
 def test_a_warning_is_said_once(call):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "b"])

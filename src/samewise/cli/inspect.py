@@ -63,8 +63,7 @@ def _show(content: dict[str, Any], top: int) -> None:
     first = ", ".join(number(v) for v in spectrum[:top]) + (", …" if len(spectrum) > top else "")
     say(f"spectrum: {first}")
     say(
-        f"rank {content['rank']}; {content['directions_for_90_percent']} directions hold "
-        "90 % of it"
+        f"rank {content['rank']}; {content['directions_for_90_percent']} directions hold 90 % of it"
     )
     if content["top_features"]:
         of = " (of standardized values)" if content["standardized"] else ""

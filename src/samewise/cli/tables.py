@@ -30,6 +30,7 @@ from samewise.cli.feature_columns import (
 )
 from samewise.cli.frames import read_csv, read_parquet, text_of
 from samewise.cli.options import Columns, listed
+from samewise.datasets.openml import FETCHED
 from samewise.exceptions import InvalidInputError
 from samewise.files.container import unique_names
 from samewise.files.npz_archive import CSR_PARTS, csr_rows, read_npz
@@ -422,6 +423,11 @@ def _from_dataset(wanted: _Wanted) -> Table:
         # Something that looks like a path is taken for one.
         if Path(name).suffix or "/" in name:
             raise FileNotFoundError(2, "No such file", name)
+        if name in FETCHED:
+            raise InvalidInputError(
+                f"The data set {name} is not on this machine; samewise datasets fetch {name} "
+                "downloads it."
+            )
         near = difflib.get_close_matches(name, datasets.available(), n=1)
         hint = (
             f"; did you mean {near[0]!r}?" if near else "; samewise datasets lists what there is."
