@@ -280,7 +280,7 @@ class LDA(LinearMap):
 
     The rows a of L are the leading solutions of S_b a = λ S_w a with aᵀS_w a = 1, S_w being the
     covariance within classes and S_b that between them: Fisher's discriminants (FDA), of which
-    there are at most one less than classes. By scikit-learn's LinearDiscriminantAnalysis.
+    there are at most one less than classes; those of scikit-learn's LinearDiscriminantAnalysis.
 
     Parameters
     ----------

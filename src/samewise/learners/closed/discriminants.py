@@ -37,8 +37,10 @@ def discriminants_of_rows(within: Array, means: Array, weights: Array) -> tuple[
     ----------
     within : array of shape (n, d)
         The rows less the mean of their class.
-    means, weights : arrays
-        As for `discriminants`.
+    means : array of shape (n_classes, d)
+        Less that of all rows.
+    weights : array of shape (n_classes,)
+        Parts of the rows.
     """
     sizes = np.sqrt(np.einsum("ij,ij->j", within, within) / len(within))
     used = np.flatnonzero(sizes)
