@@ -233,6 +233,17 @@ def test_a_version_keeps_its_events_when_the_memory_is_full(world):
     assert adapter._fitted.memory.count == 130
 
 
+def test_a_memory_has_no_more_room_than_it_needs(world):
+    adapter = taught(world, 420, memory=400, log=False, guard=1e-9)
+    vectors = adapter._fitted.memory._events[0]
+    assert vectors.shape == (400, 2, 12) and vectors.dtype == np.float32
+    # The events of a version stay beside those of the live form.
+    adapter.promote()
+    for row in range(100):
+        adapter.feedback(world.items[row], [row + 1, row + 2], [1, -1])
+    assert len(adapter._fitted.memory._of_slot) == 800
+
+
 def test_another_start(world):
     W = np.eye(12) + 0.1 * np.random.RandomState(1).randn(12, 12)
     adapter = taught(world, 20, initial=Bilinear(W))

@@ -107,7 +107,8 @@ class EventMemory:
     def _grow(self) -> None:
         old = (self._of_slot, *self._events, self._sketches[0])
         n = self._n_slots
-        self._allocate(2 * n)
+        # Beyond what the live form sees are only events that versions keep.
+        self._allocate(self.capacity if n < self.capacity < 2 * n else 2 * n)
         grown = (self._of_slot, *self._events, self._sketches[0])
         for new, values in zip(grown, old, strict=True):
             new[:n] = values
