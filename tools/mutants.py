@@ -75,7 +75,7 @@ BUDGET = 40.0
 """Seconds of tests for one change: of its own folders, and of the others."""
 PATIENCE = 5.0
 """Times that tests may take longer than before, besides `START` seconds."""
-START = 150.0
+START = 300.0
 """Imports, and compiling anew what a change has made another."""
 HANGING = 8.0
 """Times that the clock may show more than the processor."""
