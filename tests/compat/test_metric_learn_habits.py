@@ -210,6 +210,10 @@ def test_neighbors_that_are_missing_are_named():
         few.format(1, 1, "of its own, fewer than k_genuine=2"),
     ]
     assert triplets.shape == (3 * 2 * 2 + 2 * 1 * 3, 3)
+    learner = metric_learn.SCML_Supervised(k_genuine=3, k_impostor=2, random_state=0)
+    names = np.where(np.arange(12) < 3, 4, 7)
+    with pytest.warns(SamewiseWarning, match="class 4 has only 2 others of its own, fewer than"):
+        learner.fit(np.random.RandomState(0).randn(12, 2), names)
 
 
 def test_pairs_of_constraints_as_rows():

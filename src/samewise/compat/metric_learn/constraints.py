@@ -109,7 +109,7 @@ class Constraints:
             Row numbers of anchors, positives and negatives.
         """
         known = self._known()
-        self._warn_of_few(k_genuine, k_impostor)
+        warn_of_few(self.partial_labels[known], k_genuine, k_impostor)
         found = Triplets.from_neighbors(
             checked_matrix(X)[known],
             self.partial_labels[known],
@@ -118,22 +118,6 @@ class Constraints:
             n_impostors=k_impostor,
         )
         return known[np.stack([found.anchor, found.positive, found.negative], axis=1)]
-
-    def _warn_of_few(self, k_genuine: int, k_impostor: int) -> None:
-        """Say which classes have too few neighbors of either kind."""
-        classes, sizes = np.unique(self.partial_labels[self._known()], return_counts=True)
-        for label, size in zip(classes.tolist(), sizes.tolist(), strict=True):
-            for wanted, there, name, what in (
-                (k_genuine, size - 1, "k_genuine", "of its own"),
-                (k_impostor, int(sizes.sum()) - size, "k_impostor", "of other classes"),
-            ):
-                if there < wanted:
-                    warnings.warn(
-                        f"An example of class {label} has only {there} others {what}, fewer than "
-                        f"{name}={wanted}: all are taken.",
-                        SamewiseWarning,
-                        stacklevel=3,
-                    )
 
     @formerly(num_chunks="n_chunks")
     def chunks(
@@ -220,3 +204,20 @@ def constrained_pairs(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SamewiseWarning)
         return Constraints(codes).positive_negative_pairs(many, same_length, random_state)
+
+
+def warn_of_few(labels: NDArray[Any], k_genuine: int, k_impostor: int) -> None:
+    """Warn of the classes whose examples have too few neighbors of either kind."""
+    classes, sizes = np.unique(labels, return_counts=True)
+    for label, size in zip(classes.tolist(), sizes.tolist(), strict=True):
+        for wanted, there, name, what in (
+            (k_genuine, size - 1, "k_genuine", "of its own"),
+            (k_impostor, len(labels) - size, "k_impostor", "of other classes"),
+        ):
+            if there < wanted:
+                warnings.warn(
+                    f"An example of class {label} has only {there} others {what}, fewer than "
+                    f"{name}={wanted}: all are taken.",
+                    SamewiseWarning,
+                    stacklevel=3,
+                )

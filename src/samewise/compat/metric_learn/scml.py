@@ -13,7 +13,7 @@ from samewise.compat.metric_learn.base import (
     MahalanobisLearner,
     PointsTransformer,
 )
-from samewise.compat.metric_learn.constraints import known_codes
+from samewise.compat.metric_learn.constraints import known_codes, warn_of_few
 from samewise.exceptions import InvalidInputError
 from samewise.learners.batch import scml
 from samewise.supervision import Triplets
@@ -170,6 +170,8 @@ class SCML_Supervised(PointsTransformer, _SCML):
         """
         X, y = self._points(X, y)
         codes = known_codes(y)
+        if codes.max() > 0:
+            warn_of_few(y[codes >= 0], self.k_genuine, self.k_impostor)
         X, y = X[codes >= 0], codes[codes >= 0]
         near: dict[str, Any] = {"n_neighbors": self.k_genuine, "n_impostors": self.k_impostor}
         if isinstance(self.basis, str) and self.basis == "triplet_diffs":
