@@ -193,22 +193,23 @@ def test_a_crash_of_the_database(server, tmp_path):
                 time.sleep(0.05)
 
     thread = threading.Thread(target=work)
+
+    def wait_for_more(answers, n):
+        n += len(answers)
+        while len(answers) < n:
+            assert thread.is_alive(), "The thread that works ended by another error."
+            time.sleep(0.005)
+
     thread.start()
     try:
         for trial in range(2):
-            n = len(acknowledged)
-            while len(acknowledged) < n + 20 + 30 * trial:
-                time.sleep(0.005)
+            wait_for_more(acknowledged, 20 + 30 * trial)
             server.stop()
             # Searches need no log.
             assert collection.search(Question(k=3), world.items[0].tolist())["results"]
-            n = len(refused)
-            while len(refused) == n:
-                time.sleep(0.01)
+            wait_for_more(refused, 1)
             server.start()
-        n = len(acknowledged)
-        while len(acknowledged) < n + 20:
-            time.sleep(0.005)
+        wait_for_more(acknowledged, 20)
     finally:
         ends.set()
         thread.join()

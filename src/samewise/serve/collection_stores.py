@@ -220,7 +220,9 @@ class CollectionStores:
         before, n_rows = self._rows_before()
         seq, n_died = self.events.position, len(self._died)
         try:
-            with self.events.part(), self.database.part():
+            # The log's part ends first: where its database is gone, that fails, and the part of the
+            # database here is still to be taken back.
+            with self.database.part(), self.events.part():
                 yield
         except BaseException:
             self.events.position = seq
