@@ -84,7 +84,7 @@ def gone(pid):
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    # Where the first process of a machine or container takes no notice, what has ended stays listed.
+    # Where the first process of a container takes no notice, what has ended stays listed.
     state = Path(f"/proc/{pid}/stat")
     return state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z"
 
