@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from samewise import Bilinear, Cosine, Index, Mahalanobis, NormalizedBilinear
+from samewise import Bilinear, Cosine, GeneralizedCosine, Index, Mahalanobis, NormalizedBilinear
 from samewise.exceptions import InvalidInputError, TooLargeError
 from samewise.files import tensor_files
 from samewise.search import to_onnx
@@ -36,6 +36,25 @@ def test_onnx(form, tmp_path):
     form.to_onnx(tmp_path / "pairs.onnx", pairs=True)
     session = runtime.InferenceSession(tmp_path / "pairs.onnx")
     (closeness,) = session.run(["closeness"], {"left": left, "right": right})
+    np.testing.assert_allclose(closeness, form.pair_closeness(left, right), **tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_cosines_in_onnx(dtype, tmp_path):
+    """Also of rows that are zero, or that A maps to zero."""
+    A = RNG.normal(size=(3, 5)).astype(dtype)
+    A[:, 4] = 0
+    form = GeneralizedCosine(A.T @ A, on_zero="zero")
+    left, right = X.astype(dtype), Y.astype(dtype)
+    left[3], left[5, :4] = 0, 0
+    tolerance = {"rtol": 1e-4 if dtype == np.float32 else 1e-12, "atol": 1e-5}
+    form.to_onnx(tmp_path / "map.onnx")
+    mapped = ran(tmp_path / "map.onnx", rows=left)["mapped"]
+    assert mapped.dtype == dtype
+    np.testing.assert_allclose(mapped, form.embed(left), **tolerance)
+    np.testing.assert_array_equal(mapped[[3, 5]], 0)
+    form.to_onnx(tmp_path / "pairs.onnx", pairs=True)
+    closeness = ran(tmp_path / "pairs.onnx", left=left, right=right)["closeness"]
     np.testing.assert_allclose(closeness, form.pair_closeness(left, right), **tolerance)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Self
@@ -9,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from samewise._typing import Array, Indices, Matrix
+from samewise.files.tensor_files import Sides, needed, save_graph
 from samewise.forms._frozen import freeze
 from samewise.forms._input_checks import (
     UndefinedRowsError,
@@ -100,9 +102,68 @@ class GeneralizedCosine(Form):
         X = self._check_rows(X, "X", self.n_features_in)
         return self._checked(self._embed, X, "X", self.root if symmetric else None)
 
+    def to_onnx(self, path: str | os.PathLike[str], *, pairs: bool = False) -> None:
+        """Write the map, or the similarity of pairs, as an ONNX model.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced as a whole or not at all.
+        pairs : bool, default=False
+            False: input "rows" of shape (n, d), output "mapped" of shape (n, r), as `embed` gives
+            it. True: inputs "left" and "right", the members of n pairs, and output "closeness" of
+            shape (n,), the similarity.
+
+        Notes
+        -----
+        Inputs have the type of `components`, float32 or float64. A row without a cosine is mapped
+        to zero, whatever `on_zero` is: a model cannot refuse it. It needs the package onnx:
+        ``pip install 'samewise[onnx]'``.
+        """
+        node = needed("onnx", "onnx").helper.make_node
+        (r, d), dtype = self.components.shape, self.components.dtype
+        nodes = []
+
+        def length(rows: str) -> str:
+            nodes.append(node("Mul", [rows, rows], [f"{rows}_squares"]))
+            nodes.append(node("ReduceSum", [f"{rows}_squares", "across"], [f"{rows}_squared"]))
+            nodes.append(node("Sqrt", [f"{rows}_squared"], [f"{rows}_length"]))
+            return f"{rows}_length"
+
+        def embed(rows: str, mapped: str) -> None:
+            nodes.append(node("Gemm", [rows, "weight"], [f"{mapped}_raw"], transB=1))
+            norms = length(f"{mapped}_raw")
+            nodes.append(node("Mul", [length(rows), "least"], [f"{mapped}_least"]))
+            nodes.append(node("Greater", [norms, f"{mapped}_least"], [f"{mapped}_known"]))
+            nodes.append(node("Div", [f"{mapped}_raw", norms], [f"{mapped}_unit"]))
+            chosen = [f"{mapped}_known", f"{mapped}_unit", "nothing"]
+            nodes.append(node("Where", chosen, [mapped]))
+
+        if pairs:
+            embed("left", "mapped_left")
+            embed("right", "mapped_right")
+            nodes.append(node("Mul", ["mapped_left", "mapped_right"], ["products"]))
+            nodes.append(node("ReduceSum", ["products", "across"], ["closeness"], keepdims=0))
+            sides: Sides = {"left": ["n", d], "right": ["n", d]}, {"closeness": ["n"]}
+        else:
+            embed("rows", "mapped")
+            sides = {"rows": ["n", d]}, {"mapped": ["n", r]}
+        arrays = {
+            "weight": self.components,
+            "across": np.array([1], dtype=np.int64),
+            "least": np.array([self._least(dtype)], dtype=dtype),
+            "nothing": np.zeros(1, dtype=dtype),
+        }
+        about = {"form": type(self).__name__}
+        save_graph(path, "samewise form", nodes, sides, arrays, about, "Reduce the form first.")
+
     @property
     def _width(self) -> int:
         return len(self.components)
+
+    def _least(self, dtype: Any) -> Any:
+        """Up to which part of ‖x‖ the length ‖Lx‖ counts as 0."""
+        return _ZERO[dtype] * np.sqrt(np.max(self.eigenvalues, initial=0.0)).astype(dtype)
 
     def _embed(self, X: Matrix, name: str, L: Array | None = None) -> Array:
         L = self.components if L is None else L
@@ -110,8 +171,7 @@ class GeneralizedCosine(Form):
         norms, sizes = np.sqrt(squared_norms(E)), np.sqrt(squared_norms(X))
         check_overflow(norms, "GeneralizedCosine")
         check_overflow(sizes, "GeneralizedCosine")
-        largest = np.sqrt(np.max(self.eigenvalues, initial=0.0)).astype(X.dtype)
-        zero = norms <= _ZERO[X.dtype] * largest * sizes
+        zero = norms <= self._least(X.dtype) * sizes
         if zero.any():
             if self.on_zero == "raise":
                 raise _no_cosine(np.flatnonzero(zero), name)
