@@ -106,10 +106,19 @@ def test_ctrl_c_in_one_pass_leaves_learner_and_cluster_as_they_were(client, lett
     X, _ = in_parts(8, *letters)
     learner = scale.DaskPCA(client, n_components=2).fit(X)
     before = learner.components_
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    ended = threading.Event()
+
+    def interrupt():
+        # Again where Python was amid a callback, whose errors it only prints.
+        while not ended.wait(0.5):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        learner.fit(X.map_blocks(slowly, meta=np.empty((0, 16))))
+        try:
+            learner.fit(X.map_blocks(slowly, meta=np.empty((0, 16))))
+        finally:
+            ended.set()
     assert learner.components_ is before
     # What was left is not worked on, and the cluster takes new work.
     assert np.array_equal(learner.fit(X).components_, before)

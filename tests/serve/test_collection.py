@@ -19,6 +19,7 @@ from samewise.serve.collection import Collection, NotReadyError
 from samewise.serve.collection_stores import NewItem, Settings
 from samewise.serve.feedback_resolving import NotFoundError, Said
 from samewise.serve.group_commit import BusyError
+from samewise.serve.learning import Learning
 from samewise.serve.searching import Question
 from samewise.serve.service import Service
 from tests.serve.conftest import fill, said
@@ -575,6 +576,21 @@ def test_nobody_waits_for_a_snapshot(make_collection, world, monkeypatch):
     collection.learning.close()
     assert collection.learning.failed is None
     assert max(collection.stores.models.snapshots()) == seq
+
+
+def test_nothing_is_learned_before_it_is_announced(make_collection, world):
+    """Whoever finds a number learned finds the items up to it, which are taken before."""
+    collection = make_collection()
+    fill(collection, world)
+    collection.start()
+    stores = collection.stores
+    follower = Learning(stores.events, stores.models, stores.vectors, writes=False)
+    first, second = (a.seq for a in collection.feedback([Said(**said(world, e)) for e in "ab"]))
+    follower.committed(first)
+    assert follower.wait(first, 60) and not follower.wait(second, 0.5)
+    follower.committed(second)
+    assert follower.wait(second, 60)
+    follower.close()
 
 
 def test_what_is_compiled_before_the_first_request_is_all_that_is_needed(make_collection, world):

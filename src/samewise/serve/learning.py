@@ -138,7 +138,9 @@ class Learning:
     def _next(self) -> list[Record]:
         """The records to learn from; none, after a while, where the log cannot be reached."""
         try:
-            return self._events.read(self._replay.seq, _READ)
+            found = self._events.read(self._replay.seq, _READ)
+            # Those after may name items that readers do not find yet.
+            return [record for record in found if record.seq <= self._committed]
         except UnreachableError:
             _LOG.warning("the log cannot be reached; learning waits")
             time.sleep(_PAUSE)
